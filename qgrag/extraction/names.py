@@ -1,0 +1,183 @@
+"""Clean entity names, and the key under which two spellings are one name.
+
+`clean_name` is for any text (a title, a tagger's span, a model's field); `clean_model_name` adds what only
+language models write: list numbering, field labels, delimiters, corrections of themselves. `name_key` is the
+normal form for matching. All go by Unicode category, so that names of every script survive.
+"""
+
+import re
+import unicodedata
+
+MAX_NAME_CHARS = 200
+"""Longer 'names' are sentences or endless repetition: they clean to the empty string."""
+
+_QUOTES = "\"'`´‘’‚‛“”„‟‹›«»「」『』《》〈〉＂＇"
+_EDGES = ",;:、，；：。!！?？|=~^_*#•·・-–—"
+_KEPT_ABBREVIATIONS = frozenset(
+    ("inc", "ltd", "co", "corp", "jr", "sr", "st", "bros", "dr", "mr", "mrs", "no")
+)
+_KEPT_SIGNS = frozenset("#&%@+")
+_HAN_KANA = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+
+_LINK = re.compile(r"!?\[([^\[\]]+)\]\([^()\s]*\)")
+_EMPHASIS = re.compile(r"(\*\*|__|``?|~~)(?=\S)(.+?)(?<=\S)\1")
+_ENUMERATION = re.compile(r"^\s*(?:\(?\d{1,3}[)）]|[-*+•▪◦]|#{1,6})\s+")
+_NUMBERED = re.compile(r"^\s*\d{1,3}\s*[.、．:：]\s*(?=\D)")
+_QUOTE = f"[{re.escape(_QUOTES)}]"
+_QUOTED_THEN_BRACKET = re.compile(rf"^{_QUOTE}*(.+?){_QUOTE}+(?=\s*[(（][^()（）]+[)）]$)")
+_LABEL = re.compile(
+    r"^\s*(?:entity|name|entity[ _]name|head|tail|subject|object|source|target|实体|名称|姓名)\s*[:：=]\s*",
+    re.I,
+)
+_DELIMITER = re.compile(r"<\s*\|?\s*(?:sep|tuple[_ ]?delimiter|[|#]+)?\s*\|?\s*>|\|\|?|#{2,}|\t", re.I)
+_CORRECTION = re.compile(
+    r"(?:[(\[（【,;，；–—]|--?>|→|=>)\s*"
+    r"(?:(?:self[- ]?)?correct(?:ion|ed)(?: to)?\s*[:：]?|actually\s*[:：,]?|rather\s*[:：]|"
+    r"(?:(?:no|wait|sorry)\s*,\s*)*(?:(?:it )?should be|i mean)|"
+    r"更正为?\s*[:：]?|应为\s*[:：]?|应该是\s*[:：]?)"
+    r"\s*([^()\[\]（）【】]+)",
+    re.I,
+)
+_ARROW = re.compile(r"\s(?:-{1,2}>|→|=>)\s*")
+_REPEATED = re.compile(r"(?:^|\s)(\S+(?:\s+\S+){0,3})(?:\s+\1){3,}(?=\s|$)|(\w{1,8}?)\2{9,}")
+
+_DISAMBIGUATED = re.compile(r"^(.*\S)\s*\(([^()]+)\)$", re.S)
+_POSSESSIVE = re.compile(r"(?<=\w)['’ʼ‘`]s?$")
+_INITIALS = re.compile(r"(?<=\b\w\.)\s+(?=\w\.)")
+_PERIOD_IN_NUMBER = re.compile(r"(?<=\d)\.(?=\d)")
+_PERIOD_OF_INITIAL = re.compile(r"(?<=\b\w)\.")
+_HAN_SEPARATOR = re.compile(f"(?<=[{_HAN_KANA}])[ ·•・‧]+(?=[{_HAN_KANA}])")
+
+
+def clean_name(raw: str) -> str:
+    """The name as it should be shown: one line without markdown, outer quotes, bullets or stray punctuation.
+
+    A bracket such as '(film)' stays, since it tells two bearers of a name apart; so do a possessive, inner
+    apostrophes and case, which only `name_key` evens out. Returns the empty string where no letter or number
+    is left, or more than `MAX_NAME_CHARS` characters are. Cleaning a clean name changes nothing.
+    """
+    name = raw
+    while (cleaner := _clean_once(name)) != name:
+        name = cleaner
+    if len(name) > MAX_NAME_CHARS or not any(unicodedata.category(c)[0] in "LN" for c in name):
+        return ""
+    return name
+
+
+def clean_model_name(raw: str, source: str = "") -> str:
+    """`clean_name` for a language model's field.
+
+    Where the source text contains the name, whatever its case, the source's own wording is returned: there,
+    '1. FC Köln' keeps its number and 'PARIS' becomes 'Paris'. Otherwise labels, list numbers, delimiters and
+    self-corrections ('Lyon (correction: Paris)' is 'Paris') are taken off, and repetition gives an empty
+    string.
+    """
+    name = clean_name(raw)
+    if found := _in_source(name, source):
+        return found
+    corrected = _CORRECTION.search(raw)
+    name = corrected.group(1) if corrected else raw
+    name = _ARROW.split(name)[-1]
+    name = next((part for part in _DELIMITER.split(name) if clean_name(part)), "")
+    name = clean_name(_NUMBERED.sub("", _LABEL.sub("", clean_name(name))))
+    if _REPEATED.search(name):
+        return ""
+    return _in_source(name, source) or name
+
+
+def name_key(name: str) -> str:
+    """The normal form of a name: equal keys mean one name.
+
+    NFKC and case folding; a leading 'the' and a trailing possessive go; dashes and punctuation become spaces,
+    except the period in a number and the signs # & % @ +; initials close up ('J. K.' and 'J.K.' are 'jk');
+    spaces and dots between Han characters or kana go; a bracket at the end stays in brackets. Empty where
+    `clean_name` is empty. The key of a key is itself.
+    """
+    key = name
+    while (next_key := _key_once(key)) != key:
+        key = next_key
+    return key
+
+
+def _key_once(name: str) -> str:
+    key = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", clean_name(name)).casefold())
+    disambiguated = _DISAMBIGUATED.match(key)
+    if disambiguated:
+        main, bracket = _plain_key(disambiguated.group(1)), _plain_key(disambiguated.group(2))
+        return f"{main} ({bracket})" if main and bracket else main or bracket
+    return _plain_key(key)
+
+
+def _clean_once(name: str) -> str:
+    name = unicodedata.normalize("NFC", "".join(_visible(c) for c in name))
+    name = " ".join(name.split())
+    name = _LINK.sub(r"\1", name)
+    name = _EMPHASIS.sub(r"\2", name)
+    name = _ENUMERATION.sub("", name)
+    name = _QUOTED_THEN_BRACKET.sub(r"\1", name)
+    name = name.strip(_QUOTES + _EDGES + " ") if not _signed(name) else name.strip(_QUOTES + " ")
+    name = _without_unmatched_brackets(name)
+    if name.endswith(".") and not _ends_in_abbreviation(name):
+        name = name[:-1]
+    return name.strip()
+
+
+def _visible(character: str) -> str:
+    category = unicodedata.category(character)
+    if category in ("Cc", "Zl", "Zp"):
+        return " "
+    joins_letters = character in "\u200c\u200d"
+    return "" if category in ("Cf", "Cs", "Co", "Cn") and not joins_letters else character
+
+
+def _signed(name: str) -> bool:
+    """Whether the last character is a sign that belongs to the name, as in 'C#' or 'Jeopardy!'."""
+    return len(name) > 1 and name[-1] in "#!！?？" and name[-2].isalnum() and name[0].isalnum()
+
+
+def _without_unmatched_brackets(name: str) -> str:
+    for opening, closing in ("()", "[]", "（）", "【】", "{}", "<>"):
+        if len(name) > 1 and name[0] == opening and name.find(closing) in (-1, len(name) - 1):
+            name = name[1:].removesuffix(closing)
+        if name.endswith(closing) and name.count(closing) > name.count(opening):
+            name = name[:-1]
+        if name.endswith(opening):
+            name = name[:-1]
+    return name
+
+
+def _ends_in_abbreviation(name: str) -> bool:
+    last = name[:-1].split()[-1:] or [""]
+    return "." in last[0] or len(last[0]) == 1 or last[0].casefold() in _KEPT_ABBREVIATIONS
+
+
+def _in_source(name: str, source: str) -> str:
+    if not name or not source:
+        return ""
+    pattern = r"\s+".join(re.escape(word) for word in name.split())
+    left = r"(?<![^\W_])" if _spaced(name[0]) else ""
+    right = r"(?![^\W_])" if _spaced(name[-1]) else ""
+    found = re.search(left + pattern + right, source, re.I)
+    return clean_name(found.group()) if found else ""
+
+
+def _spaced(character: str) -> bool:
+    """Whether the character's script sets words apart, so that a match must end at a word's edge."""
+    return character.isalnum() and not re.match(f"[{_HAN_KANA}]", character)
+
+
+def _plain_key(text: str) -> str:
+    text = _POSSESSIVE.sub("", text.strip())
+    text = _PERIOD_OF_INITIAL.sub("", _INITIALS.sub("", _PERIOD_IN_NUMBER.sub("\ue000", text)))
+    text = "".join(_key_character(c) for c in text)
+    text = _HAN_SEPARATOR.sub("", " ".join(text.split()))
+    while text.startswith("the ") and len(text) > 4:
+        text = text[4:]
+    return text.replace("\ue000", ".")
+
+
+def _key_character(character: str) -> str:
+    category = unicodedata.category(character)
+    if character == "\ue000" or character in _KEPT_SIGNS or category[0] in "LNM" or category in ("So", "Sc"):
+        return character
+    return "" if character in "'’ʼ‘`\u200c\u200d" else " "
