@@ -1,0 +1,77 @@
+"""How good a place between two characters is to cut a text at."""
+
+import unicodedata
+from enum import IntEnum
+
+SENTENCE_ENDS_SPACED = frozenset(".!?…‽؟۔।॥")
+"""Marks that end a sentence where white space follows."""
+
+SENTENCE_ENDS = frozenset("。！？｡")
+"""Marks that end a sentence whatever follows."""
+
+CLOSERS = frozenset("\"'”’»)]}」』）】》〉")
+"""Marks that belong to the sentence whose end they follow."""
+
+_IDEOGRAPHS = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x323AF))
+
+
+class Boundary(IntEnum):
+    """Cuts from impossible to best."""
+
+    NONE = 0
+    """inside a character"""
+    CHARACTER = 1
+    """between characters that belong together, such as a letter and its accent"""
+    LETTER = 2
+    """inside a word"""
+    WORD = 3
+    SENTENCE = 4
+    LINE = 5
+    PARAGRAPH = 6
+
+
+def boundary_between(text: str, left: int, right: int) -> Boundary:
+    """The boundary between a token that ends at `left` and the next one, which starts at `right`."""
+    if right < left:
+        return Boundary.NONE
+    while left and text[left - 1].isspace():
+        left -= 1
+    while right < len(text) and text[right].isspace():
+        right += 1
+    gap = text[left:right]
+    breaks = gap.count("\n")
+    if breaks:
+        return Boundary.PARAGRAPH if breaks > 1 else Boundary.LINE
+    spaced = any(_is_separator(character) for character in gap)
+    if _ends_sentence(text, left, spaced):
+        return Boundary.SENTENCE
+    if spaced or left == 0 or right == len(text):
+        return Boundary.WORD
+    return _unspaced(text[left - 1], text[right])
+
+
+def _is_separator(character: str) -> bool:
+    """Tokenizers drop other control characters, which joins what stands around them."""
+    return character in "\t\r" or unicodedata.category(character)[0] == "Z" or character == " "
+
+
+def _ends_sentence(text: str, end: int, spaced: bool) -> bool:
+    while end and text[end - 1] in CLOSERS:
+        end -= 1
+    return bool(end) and (
+        text[end - 1] in SENTENCE_ENDS or (spaced and text[end - 1] in SENTENCE_ENDS_SPACED)
+    )
+
+
+def _unspaced(left: str, right: str) -> Boundary:
+    if _is_ideograph(left) or _is_ideograph(right):
+        return Boundary.WORD
+    kinds = unicodedata.category(left)[0], unicodedata.category(right)[0]
+    if kinds[1] == "M" or "C" in kinds or unicodedata.category(right) == "Sk":
+        return Boundary.CHARACTER
+    return Boundary.WORD if "P" in kinds else Boundary.LETTER
+
+
+def _is_ideograph(character: str) -> bool:
+    code = ord(character)
+    return any(low <= code <= high for low, high in _IDEOGRAPHS)

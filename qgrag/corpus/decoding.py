@@ -1,0 +1,84 @@
+"""Bytes to text: byte order marks, a named encoding, and the offset of the byte that fails."""
+
+import codecs
+from collections.abc import Iterator
+
+from qgrag.errors import ConfigError
+
+# The UTF-32 marks begin with the UTF-16 ones, so they are tried first.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+class Unreadable(Exception):
+    """Input that cannot be turned into text; carries the reason and the place."""
+
+    def __init__(self, reason: str, location: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.location = location
+
+
+def check_encoding(encoding: str | None) -> None:
+    """Raise ConfigError if `encoding` names no codec that Python knows."""
+    if encoding is None:
+        return
+    try:
+        codecs.lookup(encoding)
+    except LookupError as error:
+        raise ConfigError(
+            f"encoding {encoding!r} is unknown; use a name such as 'utf-8' or 'gb18030'"
+        ) from error
+
+
+def find_encoding(data: bytes, encoding: str | None = None) -> tuple[str, int]:
+    """The codec of `data` and the length of its byte order mark: the mark, else `encoding`, else UTF-8."""
+    for mark, name in _MARKS:
+        if data.startswith(mark):
+            return name, len(mark)
+    return encoding or "utf-8", 0
+
+
+def decode(data: bytes, encoding: str | None = None) -> str:
+    """Decode a whole file strictly.
+
+    Raises:
+        Unreadable: naming the codec and the offset of the first byte that it refuses.
+    """
+    name, skip = find_encoding(data, encoding)
+    return _decode(data[skip:], name, skip)
+
+
+def decode_lines(data: bytes, encoding: str | None = None) -> Iterator[tuple[int, str | Unreadable]]:
+    """Yield (line number from 1, text or what is wrong with it) for every line that ends in a line feed.
+
+    An undecodable line does not cost the others, except in UTF-16 and UTF-32, which are decoded as a whole.
+    """
+    name, skip = find_encoding(data, encoding)
+    if codecs.lookup(name).name.startswith(("utf-16", "utf-32")):
+        yield from enumerate(decode(data, encoding).split("\n"), start=1)
+        return
+    offset = skip
+    for number, line in enumerate(data[skip:].split(b"\n"), start=1):
+        try:
+            yield number, _decode(line, name, offset)
+        except Unreadable as error:
+            yield number, error
+        offset += len(line) + 1
+
+
+def _decode(data: bytes, name: str, offset: int) -> str:
+    try:
+        return data.decode(name)
+    except UnicodeDecodeError as error:
+        raise Unreadable(
+            f"not {name}: {error.reason} (0x{data[error.start]:02x}); save it as UTF-8 or name its encoding",
+            f"byte {offset + error.start}",
+        ) from error
+    except UnicodeError as error:  # some codecs, such as punycode, give no position
+        raise Unreadable(f"not {name}: {error}; save it as UTF-8 or name its encoding") from error

@@ -1,0 +1,57 @@
+"""HTML, through Beautiful Soup and lxml: one file, one document."""
+
+import codecs
+
+from qgrag.corpus.decoding import Unreadable, decode
+from qgrag.corpus.readers.source import Entries, Entry, Source, import_extra
+from qgrag.corpus.records import Document
+
+_INVISIBLE = ["script", "style", "template", "noscript", "svg"]
+_BLOCKS = [
+    *("address", "article", "aside", "blockquote", "br", "caption", "dd", "div", "dl", "dt", "figcaption"),
+    *("figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav"),
+    *("ol", "p", "pre", "section", "table", "title", "tr", "ul"),
+]
+
+
+def read_html(source: Source) -> Entries:
+    """The visible text, a block a line, cells joined by ` | `; the title is `<title>` or the first h1."""
+    bs4 = import_extra("bs4", "beautifulsoup4")
+    import_extra("lxml", "lxml")
+    declared = bs4.dammit.EncodingDetector.find_declared_encoding(source.data, is_html=True)
+    text = decode(source.data, source.encoding or _known(declared))
+    try:
+        page = bs4.BeautifulSoup(text, "lxml")
+        for node in page(_INVISIBLE) + page(
+            string=lambda string: isinstance(string, bs4.element.PreformattedString)
+        ):
+            node.extract()
+        heading = page.title or page.h1
+        title = _squeeze(heading.get_text()) if heading else ""
+        if page.title:
+            page.title.decompose()
+        for string in page.find_all(string=True):
+            if string.find_parent("pre") is None:
+                string.replace_with(bs4.NavigableString(str(string).replace("\n", " ")))
+        for cell in page(["td", "th"]):
+            if cell.find_next_sibling(["td", "th"]):
+                cell.append(" | ")
+        for tag in page(_BLOCKS):
+            tag.insert_before("\n")
+            tag.insert_after("\n")
+        lines = (_squeeze(line) for line in page.get_text().split("\n"))
+    except RecursionError as error:
+        raise Unreadable("nested too deeply for Beautiful Soup") from error
+    body = "\n".join(line for line in lines if line)
+    yield Entry("", Document(source.name, body, title, {"source": source.name}))
+
+
+def _squeeze(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _known(encoding: str | None) -> str | None:
+    try:
+        return codecs.lookup(encoding).name if encoding else None
+    except LookupError:
+        return None
