@@ -1,14 +1,19 @@
-"""The k-nearest-neighbour graph of a set of unit vectors: build, append, remove."""
+"""The k-nearest-neighbour graph of a set of vectors: build, append, remove."""
 
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from qgrag.graph.checks import check_positive, check_vectors
+from qgrag.graph.knn_exact import Pairs, Screen
+
+Method = Literal["exact", "ivf", "hnsw"]
 
 
-class KNNGraph(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class KNNGraph:
     """Each node's nearest others, by score (higher first), then id (lower first).
 
     Attributes:
@@ -19,41 +24,149 @@ class KNNGraph(NamedTuple):
     index: Tensor
     score: Tensor
 
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes ``N``."""
+        return self.index.size(0)
 
-Method = Literal["exact", "ivf", "hnsw"]
+    def edge_index(self) -> Tensor:
+        """The graph as PyG's int64 ``[2, E]``, node to neighbour, padding left out."""
+        row, place = (self.index >= 0).nonzero().unbind(1)
+        return torch.stack([row, self.index[row, place]])
 
 
-def knn_graph(x: Tensor, k: int, *, method: Method = "exact", memory_mb: int = 512) -> KNNGraph:
+def knn_graph(
+    x: Tensor,
+    k: int,
+    *,
+    method: Method = "exact",
+    screen: torch.dtype = torch.bfloat16,
+    memory_mb: int = 512,
+) -> KNNGraph:
     """The ``k`` nearest others of each vector by inner product."""
-    check_vectors("x", x)
-    check_positive("k", k)
-    check_positive("memory_mb", memory_mb)
-    return _search(x, torch.arange(x.size(0), device=x.device), x, k, memory_mb)
+    _check(x, "x", k, memory_mb)
+    x = x.to(torch.float32)
+    search = Screen(x, k, screen, memory_mb)
+    nodes = torch.arange(x.size(0), device=x.device)
+    search.raise_bars(nodes)
+    _join_all(search, nodes[torch.argsort(search.bar, stable=True)])
+    return _graph(search.best(), x.size(0), k)
 
 
-def append_knn(graph: KNNGraph, x_old: Tensor, x_new: Tensor, k: int, *, memory_mb: int = 512) -> KNNGraph:
-    """The graph of ``cat([x_old, x_new])`` from the graph of ``x_old``."""
-    return knn_graph(torch.cat([x_old, x_new]), k, memory_mb=memory_mb)
+def append_knn(
+    graph: KNNGraph,
+    x_old: Tensor,
+    x_new: Tensor,
+    k: int,
+    *,
+    screen: torch.dtype = torch.bfloat16,
+    memory_mb: int = 512,
+) -> KNNGraph:
+    """The exact graph of ``cat([x_old, x_new])`` from the exact graph of ``x_old``.
+
+    New rows meet all rows, old rows only the new: O(M (N + M) d) for M new rows, and the same result as a build
+    from nothing.
+
+    Raises:
+        ValueError: if the graph does not belong to ``x_old`` or holds fewer than ``k`` neighbours a node, or as
+            :func:`knn_graph` does.
+    """
+    _check(x_old, "x_old", k, memory_mb)
+    _check(x_new, "x_new", k, memory_mb)
+    if x_new.size(1) != x_old.size(1):
+        raise ValueError(f"x_new must have {x_old.size(1)} columns as x_old has; got {x_new.size(1)}")
+    _check_graph(graph, x_old.size(0), k)
+    n = x_old.size(0)
+    x = torch.cat([x_old, x_new]).to(torch.float32)
+    search = Screen(x, k, screen, memory_mb)
+    search.bar[:n] = graph.score[:, k - 1] - search.error
+    old, new = torch.arange(n, device=x.device), torch.arange(n, x.size(0), device=x.device)
+    search.raise_bars(new)
+    search.multiply(new, old[torch.argsort(search.bar[:n])], both=True)
+    _join_all(search, new[torch.argsort(search.bar[n:], stable=True)])
+    return _graph(search.best(_stored(graph, old, k)), x.size(0), k)
 
 
 def remove_knn(
-    graph: KNNGraph, x_kept: Tensor, keep_mask: Tensor, k: int, *, memory_mb: int = 512
+    graph: KNNGraph,
+    x_kept: Tensor,
+    keep_mask: Tensor,
+    k: int,
+    *,
+    screen: torch.dtype = torch.bfloat16,
+    memory_mb: int = 512,
 ) -> KNNGraph:
-    """The graph of ``x_kept`` from the graph of all vectors; ``keep_mask`` bool ``[N]`` says which stay."""
-    return knn_graph(x_kept, k, memory_mb=memory_mb)
+    """The exact graph of ``x_kept`` from the exact graph of all vectors.
+
+    Only rows that lost a neighbour are searched again: O(L K d) for L such rows among K kept, and the same result
+    as a build from nothing. Ids close up: a kept node's new id is the number of kept nodes before it.
+
+    Args:
+        graph: the graph before.
+        x_kept: floating ``[K, d]``, the vectors that stay, in their order.
+        keep_mask: bool ``[N]``, which nodes of ``graph`` stay.
+        k: neighbours wanted, at most the graph's.
+        screen: as in :func:`knn_graph`.
+        memory_mb: as in :func:`knn_graph`.
+
+    Raises:
+        ValueError: if mask, vectors and graph do not fit, or as :func:`knn_graph` does.
+    """
+    _check(x_kept, "x_kept", k, memory_mb)
+    if keep_mask.dtype != torch.bool or keep_mask.shape != (graph.num_nodes,):
+        raise ValueError(
+            f"keep_mask must be a bool [{graph.num_nodes}]; got {keep_mask.dtype} {tuple(keep_mask.shape)}"
+        )
+    _check_graph(graph, keep_mask.numel(), k)
+    if int(keep_mask.sum()) != x_kept.size(0):
+        raise ValueError(f"x_kept has {x_kept.size(0)} rows but keep_mask keeps {int(keep_mask.sum())}")
+    new_id = torch.cat([torch.cumsum(keep_mask, 0) - 1, keep_mask.new_full((1,), -1, dtype=torch.int64)])
+    index, score = graph.index[keep_mask, :k], graph.score[keep_mask, :k]
+    lost = ~torch.cat([keep_mask, keep_mask.new_zeros(1)])[index].all(1)
+    kept = KNNGraph(torch.where(lost[:, None], -1, new_id[index]), score)
+    x = x_kept.to(torch.float32)
+    search = Screen(x, k, screen, memory_mb)
+    nodes = torch.arange(x.size(0), device=x.device)
+    search.raise_bars(nodes[lost])
+    search.multiply(nodes[lost], nodes, both=False)
+    return _graph(search.best(_stored(kept, nodes, k)), x.size(0), k)
 
 
-def _search(queries: Tensor, own: Tensor, x: Tensor, k: int, memory_mb: int) -> KNNGraph:
-    n = x.size(0)
-    index = torch.full((queries.size(0), k), -1, dtype=torch.int64, device=x.device)
-    score = torch.full((queries.size(0), k), -torch.inf, device=x.device)
-    rows = max(1, memory_mb * 2**20 // (16 * max(1, n)))
-    x64 = x.double()
-    for start in range(0, queries.size(0), rows):
-        part = slice(start, start + rows)
-        s = (queries[part].double() @ x64.t()).float()
-        s[torch.arange(s.size(0), device=x.device), own[part]] = -torch.inf
-        order = torch.sort(s, dim=1, descending=True, stable=True)
-        width = min(k, n - 1)
-        index[part, :width], score[part, :width] = order.indices[:, :width], order.values[:, :width]
+def _join_all(search: Screen, nodes: Tensor) -> None:
+    """Every pair of ``nodes`` once: a strip against itself, then against all that follow."""
+    step = search.strip
+    for start in range(0, nodes.numel(), step):
+        strip, rest = nodes[start : start + step], nodes[start + step :]
+        search.multiply(strip, strip, both=False)
+        search.multiply(strip, rest, both=True)
+
+
+def _stored(graph: KNNGraph, nodes: Tensor, k: int) -> Pairs:
+    index = graph.index[:, :k]
+    row, place = (index >= 0).nonzero().unbind(1)
+    return Pairs(nodes[row], index[row, place], graph.score[row, place])
+
+
+def _graph(best: Pairs, num_nodes: int, k: int) -> KNNGraph:
+    index = torch.full((num_nodes, k), -1, dtype=torch.int64, device=best.owner.device)
+    score = torch.full((num_nodes, k), -torch.inf, device=best.owner.device)
+    counts = torch.bincount(best.owner, minlength=num_nodes)
+    place = torch.arange(best.owner.numel(), device=index.device)
+    place = place - (torch.cumsum(counts, 0) - counts)[best.owner]
+    index[best.owner, place], score[best.owner, place] = best.other, best.score
     return KNNGraph(index, score)
+
+
+def _check(x: Tensor, name: str, k: int, memory_mb: int) -> None:
+    check_vectors(name, x)
+    check_positive("k", k)
+    check_positive("memory_mb", memory_mb)
+
+
+def _check_graph(graph: KNNGraph, num_nodes: int, k: int) -> None:
+    if graph.num_nodes != num_nodes:
+        raise ValueError(f"graph has {graph.num_nodes} nodes but {num_nodes} are given")
+    if graph.index.size(1) < k:
+        raise ValueError(
+            f"k is {k} but graph holds {graph.index.size(1)} neighbours a node; build it anew with k"
+        )

@@ -216,20 +216,15 @@ def restart_columns(
 
 
 def _iterate(matrix: Transition, s: Tensor, damping: float, tol: float, max_iter: int) -> Tensor:
-    x = s.clone()
+    x = s
     for iteration in range(1, max_iter + 1):
-        y = matrix.step(x).mul_(damping)
-        back = 1 - damping
+        restarted = torch.full((1, s.size(1)), 1 - damping, dtype=s.dtype, device=s.device)
         if matrix.dangling.numel():
-            back = back + damping * x[matrix.dangling].sum(0)
-        y.addcmul_(s, torch.as_tensor(back, dtype=s.dtype, device=s.device).expand(1, s.size(1)))
+            restarted += damping * x[matrix.dangling].sum(0)
+        y = matrix.step(x).mul_(damping).addcmul_(s, restarted)
         looked = iteration % CHECK_EVERY == 0 or iteration == max_iter
-        done = looked and bool((x.sub_(y).abs_().sum(0) < tol).all())
+        if looked and bool(((x - y).abs_().sum(0) < tol).all()):
+            return y
         x = y
-        if done:
-            return x
-    if s.numel():
-        logger.warning(
-            "personalised PageRank stopped after %d iterations, above the tolerance %g", max_iter, tol
-        )
+    logger.warning("personalised PageRank stopped after %d iterations, above the tolerance %g", max_iter, tol)
     return x

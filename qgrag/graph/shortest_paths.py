@@ -229,9 +229,9 @@ def _assemble(csr: CSR, seeds: Ragged, found: list[_Found]) -> Paths:
     )
     start = 0
     for part in found:
-        stop, length = start + part.pair.numel(), part.slots.size(1)
-        nodes[start:stop, : length + 1], slots[start:stop, :length] = part.nodes, part.slots
-        against[start:stop, :length] = part.against
+        stop, hops = start + part.pair.numel(), part.slots.size(1)
+        nodes[start:stop, : hops + 1], slots[start:stop, :hops] = part.nodes, part.slots
+        against[start:stop, :hops] = part.against
         start = stop
     order = torch.argsort(pair, stable=True)
     pair, nodes, slots, against = pair[order], nodes[order], slots[order], against[order]

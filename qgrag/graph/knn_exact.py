@@ -1,0 +1,186 @@
+"""Exact nearest neighbours by inner product: low-precision screening, then scores in full precision.
+
+Every pair is multiplied once in the screening dtype (bf16 by default, three times as fast as float32 on processors
+that have it). The rounding errors of that product are bounded by E, so a pair can only be among a node's k best if
+its screened score reaches the node's *bar*: the k-th best screened score seen so far, less 2 E. Pairs over the bar
+are kept as candidates, pruned as the bars rise, and scored again in float64 at the end. The result is exact whatever
+the bars were; better bars only mean fewer candidates.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from qgrag.graph.ragged import counts_to_ptr
+from qgrag.graph.top import best_of_rows, order_by_score
+
+GROUP = 32
+"""Columns whose maximum is compared with the bar at once."""
+
+STRIP = 4096
+"""Rows of a block of the product at most."""
+
+
+class Pairs(NamedTuple):
+    """Candidates: ``owner`` and ``other`` int64 ``[M]``, ``score`` float32 ``[M]``."""
+
+    owner: Tensor
+    other: Tensor
+    score: Tensor
+
+
+def inner_products(x: Tensor, owner: Tensor, other: Tensor, memory_mb: int) -> Tensor:
+    """Inner product of each pair of rows, summed in float64, as float32: the same for a pair whatever the batch."""
+    out = torch.empty(owner.numel(), dtype=torch.float32, device=x.device)
+    piece = max(
+        1, min(memory_mb * 2**20 // (20 * max(1, x.size(1))), 2**14 if x.device.type == "cpu" else 2**22)
+    )
+    for start in range(0, owner.numel(), piece):
+        part = slice(start, start + piece)
+        product = x[owner[part]].double().mul_(x[other[part]])
+        out[part] = product.sum(1)
+    return out
+
+
+class Screen:
+    """The vectors in the screening dtype, the bar of every node and the candidates over it.
+
+    Args:
+        x: float32 ``[N, d]``.
+        k: neighbours wanted.
+        dtype: screening dtype, ``torch.bfloat16`` or ``torch.float32``.
+        memory_mb: bound of block buffers and of candidates, half of it each, in MiB.
+    """
+
+    def __init__(self, x: Tensor, k: int, dtype: torch.dtype, memory_mb: int) -> None:
+        self.x, self.k, self.memory_mb = x, k, memory_mb
+        self.rounded = x.to(dtype)
+        self.error = screening_error(x, self.rounded)
+        self.bar = torch.full((x.size(0),), -torch.inf, device=x.device)
+        self._parts: list[Pairs] = []
+        self._held = 0
+        self._limit = max(2 * k * x.size(0), memory_mb * 2**20 // 2 // 64)
+        self.strip = STRIP
+        self.columns = max(GROUP, min(2 * STRIP, memory_mb * 2**20 // 2 // (STRIP * 4)) // GROUP * GROUP)
+
+    def raise_bars(self, nodes: Tensor, window: int = 1024) -> None:
+        """Lower bounds for the k-th best of ``nodes``, from windows of nodes that lie near one another.
+
+        Nodes are sorted by the nearest of some random pivots; the k-th largest of the maxima over groups of 8 in a
+        node's window bounds its k-th best score from below. O(M (P + window) d) time for P = M / window pivots.
+        """
+        if nodes.numel() <= window or self.k * 8 > window // 2:
+            return
+        generator = torch.Generator().manual_seed(0)
+        pivots = torch.randperm(nodes.numel(), generator=generator)[: max(2, nodes.numel() // window)]
+        centres = self.rounded[nodes[pivots.to(nodes.device)]]
+        nearest = [(self.rounded[part] @ centres.t()).argmax(1) for part in nodes.split(STRIP)]
+        nodes = nodes[torch.argsort(torch.cat(nearest), stable=True)]
+        for start in range(0, nodes.numel(), window):
+            part = nodes[max(0, min(start, nodes.numel() - window)) :][:window]
+            block = self.rounded[part] @ self.rounded[part].t()
+            block.fill_diagonal_(-torch.inf)
+            best = block.view(window, 8, window // 8).amax(1).topk(self.k, dim=1).values[:, -1]
+            self.bar[part] = torch.maximum(self.bar[part], best.float() - 2 * self.error)
+
+    def multiply(self, rows: Tensor, cols: Tensor, *, both: bool) -> None:
+        """Collects candidates of ``rows`` among ``cols``, and with ``both`` of ``cols`` among ``rows``.
+
+        ``rows`` and ``cols`` are node ids; a node is no candidate of itself.
+        """
+        buffer = self.rounded.new_empty(STRIP * self.columns)
+        for chunk in cols.split(self.columns):
+            padded = _pad(chunk)
+            width = padded.numel() // GROUP
+            lowest = (
+                torch.where(padded < 0, torch.inf, self.bar[padded]).view(GROUP, width).amin(0)
+                if both
+                else None
+            )
+            right = self.rounded[padded].t()
+            for strip in rows.split(STRIP):
+                block = buffer[: strip.numel() * padded.numel()].view(strip.numel(), padded.numel())
+                torch.mm(self.rounded[strip], right, out=block)
+                self._collect(block, strip, padded, width, lowest)
+
+    def _collect(self, block: Tensor, rows: Tensor, cols: Tensor, width: int, lowest: Tensor | None) -> None:
+        best = block.view(rows.numel(), GROUP, width).amax(1).float()
+        if width > self.k and bool(torch.isinf(self.bar[rows]).any()):
+            beyond_self = best.topk(self.k + 1, dim=1).values[:, -1]
+            self.bar[rows] = torch.maximum(self.bar[rows], beyond_self - 2 * self.error)
+        bar = self.bar[rows][:, None]
+        row, group = (best >= (bar if lowest is None else torch.minimum(bar, lowest))).nonzero().unbind(1)
+        for part in range(0, row.numel(), max(1, self._limit // GROUP)):
+            at = slice(part, part + max(1, self._limit // GROUP))
+            self._take(block, rows, cols, row[at], group[at], width, lowest is not None)
+
+    def _take(
+        self, block: Tensor, rows: Tensor, cols: Tensor, row: Tensor, group: Tensor, width: int, both: bool
+    ) -> None:
+        place = group[:, None] + torch.arange(GROUP, device=row.device) * width
+        score = block.view(-1)[row[:, None] * cols.numel() + place].float()
+        other = cols[place]
+        owner = rows[row][:, None].expand_as(other)
+        real = (other >= 0) & (other != owner)
+        take = real & (score >= self.bar[owner])
+        self._add(Pairs(owner[take], other[take], score[take]))
+        if both:
+            take = real & (score >= self.bar[other])
+            self._add(Pairs(other[take], owner[take], score[take]))
+
+    def _add(self, pairs: Pairs) -> None:
+        self._parts.append(pairs)
+        self._held += pairs.owner.numel()
+        if self._held > self._limit:
+            self._prune()
+            self._limit = max(self._limit, 2 * self._held)
+
+    def _prune(self) -> Pairs:
+        """Drops candidates under the bars that the candidates themselves raise."""
+        owner, other, score = (torch.cat(tensors) for tensors in zip(*self._parts, strict=True))
+        order = order_by_score(owner, score)
+        owner, other, score = owner[order], other[order], score[order]
+        counts = torch.bincount(owner, minlength=self.bar.numel())
+        full = (counts >= self.k).nonzero().squeeze(1)
+        kth = score[counts_to_ptr(counts)[full] + self.k - 1]
+        self.bar[full] = torch.maximum(self.bar[full], kth - 2 * self.error)
+        kept = score >= self.bar[owner]
+        pairs = Pairs(owner[kept], other[kept], score[kept])
+        self._parts, self._held = [pairs], pairs.owner.numel()
+        return pairs
+
+    def best(self, extra: Pairs | None = None) -> Pairs:
+        """The k best pairs of each owner in full precision, by owner, score, id; ``extra`` competes as scored."""
+        empty = self.bar.new_empty(0, dtype=torch.int64)
+        pairs = self._prune() if self._parts else Pairs(empty, empty, self.bar[:0])
+        pairs = pairs._replace(score=inner_products(self.x, pairs.owner, pairs.other, self.memory_mb))
+        if extra is not None:
+            pairs = Pairs(*(torch.cat(tensors) for tensors in zip(extra, pairs, strict=True)))
+        kept = best_of_rows(pairs.owner, pairs.other, pairs.score, self.k)
+        return Pairs(pairs.owner[kept], pairs.other[kept], pairs.score[kept])
+
+
+def _pad(chunk: Tensor) -> Tensor:
+    """Node ids laid out so that strided groups hold neighbours in ``chunk``'s order; padded with -1."""
+    padded = torch.nn.functional.pad(chunk, (0, -chunk.numel() % GROUP), value=-1)
+    return padded.view(-1, GROUP).t().reshape(-1)
+
+
+def screening_error(x: Tensor, rounded: Tensor) -> float:
+    """E: bound of the difference between a screened and a true inner product of any two rows.
+
+    Cauchy-Schwarz over what rounding took from the rows, plus the rounding of the product itself: half a unit in
+    the last place on CPU (oneDNN sums bf16 in float32); on CUDA partial sums may be rounded too, up to 8 times.
+    """
+    if x.numel() == 0:
+        return 0.0
+    norm = float(x.norm(dim=1).max())
+    lost = max(
+        float((x[i : i + STRIP] - rounded[i : i + STRIP]).norm(dim=1).max()) for i in range(0, len(x), STRIP)
+    )
+    unit = 2.0**-23 * x.size(1) + (2.0**-9 if rounded.dtype == torch.bfloat16 else 0.0)
+    if x.device.type == "cuda":
+        tf32 = rounded.dtype == torch.float32 and torch.backends.cuda.matmul.allow_tf32
+        unit = max(8 * unit, 2.0**-9 if tf32 else 0.0)
+    return lost * (2 * norm + lost) + unit * (norm + lost) ** 2

@@ -1,0 +1,24 @@
+"""Orders and cuts of ragged score lists: higher score first, then lower id."""
+
+import torch
+from torch import Tensor
+
+
+def order_by_score(row: Tensor, score: Tensor) -> Tensor:
+    """Order by row, then falling score; equal ones stay as they stand. One int64 sort, O(M log M).
+
+    ``row`` is int64 and less than 2^31, ``score`` float32.
+    """
+    bits = score.add(0.0).view(torch.int32).to(torch.int64)
+    rising = bits ^ ((bits >> 31) & 0x7FFFFFFF)
+    return torch.sort((row << 32) - rising, stable=True).indices
+
+
+def best_of_rows(row: Tensor, item: Tensor, score: Tensor, k: int) -> Tensor:
+    """Places of the ``k`` best entries of each row: by row, falling score, rising item. O(M log M)."""
+    order = torch.argsort(item, stable=True)
+    order = order[order_by_score(row[order], score[order])]
+    row = row[order]
+    first = torch.ones_like(row, dtype=torch.bool)
+    first[k:] = row[k:] != row[:-k]
+    return order[first]
