@@ -1,0 +1,41 @@
+"""Every question's result in one table for notebooks."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+def write_results_table(results: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
+    """Write one row a retriever and question, for `pandas.read_parquet`.
+
+    Columns: `retriever`, `id`, `question`, `type`, `gold` (list), `documents` and `chunks` (lists, best
+        first), `scores` (list), and each metric (null for a question without gold).
+
+    Args:
+        results: records of `results-RETRIEVER.jsonl` by retriever.
+        path: Parquet file, written whole or not at all.
+    """
+    rows = [
+        {
+            "retriever": retriever,
+            "id": record["id"],
+            "question": record["question"],
+            "type": record["type"],
+            "gold": record["gold"],
+            "documents": [hit["document_id"] for hit in record["hits"]],
+            "chunks": [hit["chunk_id"] for hit in record["hits"]],
+            "scores": [hit["score"] for hit in record["hits"]],
+            **(record["metrics"] or {}),
+        }
+        for retriever, records in results.items()
+        for record in records
+    ]
+    columns = dict.fromkeys(name for row in rows for name in row)
+    table = pa.table({column: [row.get(column) for row in rows] for column in columns})
+    aside = path.with_name(f"{path.name}.part")
+    pq.write_table(table, aside)
+    os.replace(aside, path)

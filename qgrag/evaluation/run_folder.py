@@ -1,0 +1,178 @@
+"""The folder of one evaluation run: its settings, results that grow in batches, and a lock against a second
+writer.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from qgrag.errors import InputError
+
+SETTINGS_FILE = "run.json"
+TIMINGS_FILE = "timings.jsonl"
+SUMMARY_FILE = "summary.json"
+RESULTS_PATTERN = "results-{}.jsonl"
+LOCK_FILE = ".lock"
+RETRIEVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+
+
+class RunFolder:
+    """Files of one run; open it with `open_run`, which holds the lock.
+
+    Layout: `run.json` (settings), `results-RETRIEVER.jsonl` (a line a question, in the data set's order),
+    `timings.jsonl` (a line a batch and stage). Lines are only ever appended.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def settle(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Record the settings of a new run, or check that they continue the run that is here.
+
+        Retrievers may join a run; everything else, the settings of its retrievers included, has to be the
+        same.
+
+        Args:
+            settings: JSON-serialisable, with the settings of each retriever by name under `retrievers`.
+
+        Returns:
+            The settings of the run, with all retrievers that ever joined it.
+
+        Raises:
+            InputError: the folder holds a run with other settings, or results without settings.
+        """
+        for name in settings["retrievers"]:
+            if not RETRIEVER_NAME.fullmatch(name):
+                raise InputError(
+                    f"retriever name {name!r} names a file, so use letters, digits and ._+- only"
+                )
+        wanted: dict[str, Any] = json.loads(json.dumps(settings))
+        recorded = self._recorded()
+        if recorded is not None:
+            different = list(_differences(recorded, wanted))
+            if different:
+                raise InputError(
+                    f"{self.path}: holds a run with other settings ({'; '.join(different[:5])}); "
+                    "repeat those to continue it, or choose another folder (--out)"
+                )
+            wanted["retrievers"] = recorded["retrievers"] | wanted["retrievers"]
+        if wanted != recorded:
+            write_json(self.path / SETTINGS_FILE, wanted)
+        return wanted
+
+    def _recorded(self) -> dict[str, Any] | None:
+        path = self.path / SETTINGS_FILE
+        if path.is_file():
+            try:
+                recorded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise InputError(
+                    f"{path}: not the settings of a run ({error}); choose another folder (--out)"
+                ) from error
+            return recorded
+        if (self.path / SUMMARY_FILE).exists() or any(self.path.glob(RESULTS_PATTERN.format("*"))):
+            raise InputError(
+                f"{self.path}: holds results but no {SETTINGS_FILE}; choose another folder (--out)"
+            )
+        return None
+
+    def results(self, retriever: str, question_ids: Sequence[str]) -> list[dict[str, Any]]:
+        """What this retriever has finished, a record a question; a line cut off by a kill is removed.
+
+        Raises:
+            InputError: the file's questions are not the first of `question_ids`, or a line is broken.
+        """
+        path = self.path / RESULTS_PATTERN.format(retriever)
+        records = _read_appended(path)
+        ids = [record.get("id") for record in records]
+        if ids != list(question_ids[: len(ids)]):
+            raise InputError(
+                f"{path}: its questions are not those of this run; choose another folder (--out)"
+            )
+        return records
+
+    def append_results(self, retriever: str, records: Sequence[Mapping[str, Any]]) -> None:
+        """Add finished questions; they are on disk when this returns."""
+        _append(self.path / RESULTS_PATTERN.format(retriever), records)
+
+    def append_timing(self, stage: str, seconds: float, **labels: Any) -> None:
+        """Add the seconds that a stage took, with what they were for (`retriever`, `questions`)."""
+        _append(self.path / TIMINGS_FILE, [{"stage": stage, "seconds": seconds, **labels}])
+
+    def timings(self) -> list[dict[str, Any]]:
+        """Every timing of the run and its continuations."""
+        return _read_appended(self.path / TIMINGS_FILE)
+
+
+@contextmanager
+def open_run(path: Path) -> Iterator[RunFolder]:
+    """Make the folder if need be and hold its lock.
+
+    Raises:
+        InputError: it is a file, or another process holds the lock.
+    """
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path}: is a file; results need a folder (--out)")
+    path.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path / LOCK_FILE)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise InputError(
+            f"{path}: another process is writing here; wait for it or choose another folder"
+        ) from None
+    try:
+        yield RunFolder(path)
+    finally:
+        lock.release()
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write a JSON file whole or not at all."""
+    aside = path.with_name(f"{path.name}.part")
+    aside.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    os.replace(aside, path)
+
+
+def _append(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
+    lines = "".join(json.dumps(record, allow_nan=False) + "\n" for record in records)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(lines)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _read_appended(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        os.truncate(path, whole)
+    records = []
+    for number, line in enumerate(content[:whole].splitlines(), start=1):
+        try:
+            records.append(json.loads(line))
+        except ValueError as error:
+            raise InputError(
+                f"{path}, line {number}: broken ({error}); delete the file to begin anew"
+            ) from error
+    return records
+
+
+def _differences(recorded: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """Leaves that differ, as text; retrievers that only one side has are no difference."""
+    for key in (
+        recorded.keys() | wanted.keys() if prefix != "retrievers." else recorded.keys() & wanted.keys()
+    ):
+        there, now = recorded.get(key), wanted.get(key)
+        if isinstance(there, Mapping) and isinstance(now, Mapping):
+            yield from _differences(there, now, f"{prefix}{key}.")
+        elif there != now:
+            yield f"{prefix}{key} is {there!r} there and {now!r} now"
