@@ -1,13 +1,23 @@
-"""Progress bars on stderr, drawn only for work that lasts longer than two seconds."""
+"""Progress bars on stderr, drawn only for work that lasts longer than two seconds.
+
+Of nested bars the outermost is drawn.
+"""
 
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 T = TypeVar("T")
 DELAY_SECONDS = 2.0
@@ -15,6 +25,8 @@ DELAY_SECONDS = 2.0
 
 class Bar:
     """Handle of one running bar; `advance` is cheap to call often."""
+
+    _drawn: ClassVar["Bar | None"] = None
 
     def __init__(self, description: str, total: int) -> None:
         self._description = description
@@ -26,8 +38,10 @@ class Bar:
     def advance(self, steps: int = 1) -> None:
         self._done += steps
         if self._progress is None:
-            if time.monotonic() - self._start < DELAY_SECONDS or not sys.stderr.isatty():
+            early = time.monotonic() - self._start < DELAY_SECONDS
+            if early or Bar._drawn is not None or not sys.stderr.isatty():
                 return
+            Bar._drawn = self
             self._progress = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
@@ -45,6 +59,7 @@ class Bar:
     def close(self) -> None:
         if self._progress is not None:
             self._progress.stop()
+            Bar._drawn = None
 
 
 @contextmanager

@@ -1,0 +1,24 @@
+"""`qgrag check`: look for damage and orphans in an index."""
+
+from collections.abc import Sequence
+
+from jsonargparse import ArgumentParser
+
+from qgrag.index.reader import Index
+
+
+def run(arguments: Sequence[str]) -> int:
+    parser = ArgumentParser(
+        prog="qgrag check",
+        description="Re-read every file of an index against its checksum and look for nodes, vectors and edges "
+        "that belong to nothing. Exit code 1 where something is found.",
+    )
+    parser.add_argument("index", type=str, help="folder of an index")
+    args = parser.parse_args(arguments)
+    index = Index.open(args.index, verify=False)
+    problems = index.check()
+    for problem in problems:
+        print(problem)
+    counts = index.manifest.counts
+    print(f"{args.index}: {len(problems)} problems in {counts['documents']} documents, {counts['chunks']} chunks")
+    return 1 if problems else 0

@@ -1,0 +1,119 @@
+"""`qgrag index`: documents to an index."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jsonargparse import ArgumentParser, Namespace
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from qgrag.config import from_plain, load_yaml
+from qgrag.corpus.readers import read_corpus
+from qgrag.corpus.report import Problem
+from qgrag.errors import ConfigError
+from qgrag.index.builder import BuildPlan, BuildReport, build_index, plan_index
+from qgrag.index.config import IndexConfig
+from qgrag.index.documents import Changes
+
+EXAMPLES = """Build an index from documents, or bring the index that stands there up to date: only what is new is
+processed, what is gone is dropped, and a run that was stopped goes on where it was.
+
+  qgrag index notes/ --out my-index                        a folder of .txt, .md, .pdf, .docx, .html
+  qgrag index corpus.jsonl --out my-index --dry-run        what would be done
+  qgrag index notes/ --out my-index --config my.yaml --chunks.tokens 512
+"""
+
+
+def make_parser() -> ArgumentParser:
+    parser = ArgumentParser(prog="qgrag index", description=EXAMPLES)
+    parser.add_argument("documents", type=str, help="a folder, or a file in a format that qgrag reads")
+    parser.add_argument("--out", type=str, required=True, help="folder of the index")
+    parser.add_argument("--config", action="config", help="YAML file with the keys below; flags win over it")
+    parser.add_argument("--format", type=str, default="auto", help="format of DOCUMENTS, found by looking if auto")
+    parser.add_argument("--encoding", type=str | None, default=None, help="text encoding, if neither UTF-8 nor UTF-16")
+    parser.add_argument(
+        "--on-error",
+        choices=["stop", "skip"],
+        default="stop",
+        help="what to do with an input that cannot be read",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done, write nothing")
+    parser.add_class_arguments(IndexConfig)
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    parser = make_parser()
+    validate_config_files(arguments, IndexConfig)
+    args = parser.instantiate_classes(parser.parse_args(arguments))
+    config = config_from(args)
+    console = Console()
+    corpus = read_corpus(Path(args.documents), format=args.format, encoding=args.encoding, on_error=args.on_error)
+    show_problems(console, corpus.problems)
+    if args.dry_run:
+        show_plan(console, plan_index(corpus.documents, args.out, config))
+    else:
+        show_report(console, build_index(corpus.documents, args.out, config))
+    return 0
+
+
+def validate_config_files(arguments: Sequence[str], cls: type) -> None:
+    """Check each `--config FILE` with errors that name the file and the nearest key."""
+    given = list(arguments)
+    for i, argument in enumerate(given):
+        if argument == "--config" and i + 1 < len(given):
+            from_plain(cls, load_yaml(Path(given[i + 1])), where=given[i + 1])
+        elif argument.startswith("--config="):
+            path = argument.removeprefix("--config=")
+            from_plain(cls, load_yaml(Path(path)), where=path)
+
+
+def config_from(args: Namespace) -> IndexConfig:
+    values: dict[str, Any] = {field.name: args[field.name] for field in dataclasses.fields(IndexConfig)}
+    try:
+        return IndexConfig(**values)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def show_problems(console: Console, problems: Sequence[Problem], most: int = 20) -> None:
+    for problem in problems[:most]:
+        console.print(f"[yellow]left out[/] {escape(str(problem))}", highlight=False)
+    if len(problems) > most:
+        console.print(f"[yellow]left out[/] {len(problems) - most} more inputs", highlight=False)
+
+
+def show_plan(console: Console, plan: BuildPlan) -> None:
+    console.print(describe_changes(plan.changes))
+    console.print(
+        f"{plan.chunks} chunks in all, {plan.new_chunks} of them to embed and extract; "
+        f"{plan.duplicates} documents repeat another's content. Nothing was written."
+    )
+
+
+def show_report(console: Console, report: BuildReport) -> None:
+    if not report.done:
+        console.print(f"{escape(str(report.path))}: nothing has changed, nothing to do")
+        return
+    console.print(describe_changes(report.changes))
+    table = Table(show_header=True, header_style="bold", title=f"{escape(str(report.path))}", title_justify="left")
+    table.add_column("stage")
+    table.add_column("seconds", justify="right")
+    for stage, seconds in report.seconds.items():
+        table.add_row(stage, f"{seconds:.1f}")
+    console.print(table)
+    console.print(", ".join(f"{count} {name.replace('_', ' ')}" for name, count in report.counts.items()))
+    for failure in report.failures[:20]:
+        console.print(f"[yellow]failed[/] {escape(failure)}", highlight=False)
+    if report.failures:
+        console.print(f"{len(report.failures)} chunks failed and are tried again by the next qgrag index")
+
+
+def describe_changes(changes: Changes) -> str:
+    return (
+        f"documents: {len(changes.added)} added, {len(changes.changed)} changed, "
+        f"{len(changes.removed)} removed, {changes.unchanged} unchanged"
+    )

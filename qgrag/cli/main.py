@@ -1,0 +1,66 @@
+"""The command `qgrag`: picks a subcommand and shows errors that a user can act on without a traceback."""
+
+import logging
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import qgrag
+from qgrag.config import unknown_name
+from qgrag.errors import QgragError
+
+COMMANDS = {
+    "index": "build an index from documents, or bring one up to date",
+    "retrieve": "ask an index questions and get ranked, traceable chunks",
+    "eval": "measure retrievers on a data set",
+    "info": "show what an index holds",
+    "check": "look for damage and orphans in an index",
+}
+
+USAGE = """usage: qgrag COMMAND [options]
+
+Train, build and run query-centric graph retrieval.
+
+{commands}
+
+  qgrag COMMAND --help    every option of a command
+  qgrag --version
+
+A first run:
+  qgrag index DOCS --out my-index
+  qgrag retrieve my-index --retriever qcg "a question"
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code: 0 done, 1 found problems, 2 bad input, 130 interrupted."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or arguments[0] in {"-h", "--help", "help"}:
+        print(USAGE.format(commands="\n".join(f"  {name:<10}{text}" for name, text in COMMANDS.items())))
+        return 0
+    if arguments[0] == "--version":
+        print(f"qgrag {qgrag.__version__}")
+        return 0
+    name = arguments[0]
+    if name not in COMMANDS:
+        print(f"qgrag: {unknown_name('command', name, COMMANDS)}; see qgrag --help", file=sys.stderr)
+        return 2
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    try:
+        return int(import_module(f"qgrag.cli.{name}").run(arguments[1:]))
+    except QgragError as error:
+        print(f"qgrag {name}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(
+            f"\nqgrag {name}: interrupted; finished work is kept, run the same command to go on",
+            file=sys.stderr,
+        )
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

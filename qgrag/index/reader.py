@@ -1,0 +1,159 @@
+"""Open an index and look things up in it."""
+
+import logging
+from functools import cached_property
+from pathlib import Path
+
+from qgrag.config import from_plain
+from qgrag.corpus.records import Chunk
+from qgrag.errors import IndexFormatError, MissingComponentError, ModelNotFoundError
+from qgrag.index.config import IndexConfig
+from qgrag.index.documents import DocumentSet, load_chunks
+from qgrag.index.knowledge_graph import KnowledgeGraph
+from qgrag.index.lexical import LexicalIndex
+from qgrag.index.manifest import Manifest, read_manifest
+from qgrag.index.query_graph import QueryGraph
+from qgrag.index.storage import verify_files
+from qgrag.index.vectors import VectorIndex
+from qgrag.models.embedder import Embedder, LocalEmbedder, pick_device
+
+logger = logging.getLogger(__name__)
+
+DOCUMENTS = "documents.parquet"
+CHUNKS = "chunks.parquet"
+PASSAGES = "passages"
+LEXICAL = "lexical"
+QUERY_GRAPH = "query_graph"
+KNOWLEDGE_GRAPH = "knowledge_graph"
+
+
+class Index:
+    """A read-only snapshot of an index on disk; parts are loaded when first used.
+
+    Any number of processes may hold one. A build that ends meanwhile does not change what an open `Index` returns.
+
+    Args:
+        path: the index folder.
+        manifest: as read from it.
+        embedder: encodes queries; must carry the fingerprint in the manifest.
+        device: where vectors are searched.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest, embedder: Embedder | None, device: str) -> None:
+        self.path = path
+        self.manifest = manifest
+        self.device = device
+        self._embedder = embedder
+
+    @classmethod
+    def open(
+        cls, path: str | Path, *, embedder: Embedder | None = None, device: str = "auto", verify: bool = True
+    ) -> "Index":
+        """Open the index in folder `path`.
+
+        Args:
+            path: the folder given to `qgrag index --out`.
+            embedder: in place of the model named in the manifest.
+            device: `auto`, or a torch device for the search of vectors.
+            verify: compare the checksums of all files, about a second a gigabyte; sizes are always compared.
+
+        Raises:
+            IndexFormatError: no index, a torn, foreign or newer one, or one built with another embedding model.
+        """
+        folder = Path(path)
+        manifest = read_manifest(folder)
+        verify_files(folder / manifest.generation, manifest.files, digests=verify)
+        index = cls(folder, manifest, embedder, pick_device(device))
+        try:
+            index._check_embedder(index.embedder)
+        except ModelNotFoundError as error:
+            logger.warning("%s; retrievers that need no embeddings still work", error)
+        return index
+
+    def _check_embedder(self, embedder: Embedder) -> None:
+        recorded = self.manifest.embedder
+        if embedder.fingerprint != recorded["fingerprint"]:
+            raise IndexFormatError(
+                f"{self.path / 'manifest.json'}: built with embedding model {recorded['name']!r} "
+                f"(fingerprint {recorded['fingerprint']}), but {embedder.name!r} has fingerprint "
+                f"{embedder.fingerprint}; use that model, or build the index again into another folder"
+            )
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the snapshot's files."""
+        return self.path / self.manifest.generation
+
+    @cached_property
+    def config(self) -> IndexConfig:
+        return from_plain(IndexConfig, self.manifest.config, where=str(self.path / "manifest.json"))
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        return self._embedder or LocalEmbedder(self.config.embedder)
+
+    @cached_property
+    def documents(self) -> DocumentSet:
+        return DocumentSet.load(self.folder / DOCUMENTS)
+
+    @cached_property
+    def chunks(self) -> list[Chunk]:
+        """All chunks; the row of a chunk is its number everywhere inside the index."""
+        return load_chunks(self.folder / CHUNKS, self.documents)
+
+    @cached_property
+    def document_ids(self) -> list[tuple[str, ...]]:
+        """For each chunk every id of its document, the canonical one first."""
+        by_id = {self.documents.documents[row].id: ids for row, ids in self.documents.aliases.items()}
+        return [by_id[chunk.document_id] for chunk in self.chunks]
+
+    @cached_property
+    def passages(self) -> VectorIndex:
+        return VectorIndex.load(self.folder / PASSAGES, self.device)
+
+    @cached_property
+    def lexical(self) -> LexicalIndex:
+        return LexicalIndex.load(self.folder / LEXICAL)
+
+    @cached_property
+    def query_graph(self) -> QueryGraph:
+        """Raises MissingComponentError where the index was built without one."""
+        self._require(QUERY_GRAPH)
+        return QueryGraph.load(self.folder / QUERY_GRAPH, self.device)
+
+    @cached_property
+    def knowledge_graph(self) -> KnowledgeGraph:
+        """Raises MissingComponentError where the index was built without one."""
+        self._require(KNOWLEDGE_GRAPH)
+        return KnowledgeGraph.load(self.folder / KNOWLEDGE_GRAPH)
+
+    def _require(self, part: str) -> None:
+        if self.manifest.config[part] is None:
+            raise MissingComponentError(
+                f"{self.path}: built without its {part.replace('_', ' ')} ({part}: null in the configuration); "
+                f"index the documents again with {part} set, for example with configs/index/local.yaml"
+            )
+
+    def check(self) -> list[str]:
+        """Every inconsistency found in the whole index, empty if it is sound; also re-reads all checksums."""
+        problems: list[str] = []
+        try:
+            verify_files(self.folder, self.manifest.files, digests=True)
+        except IndexFormatError as error:
+            problems.append(str(error))
+            return problems
+        count = len(self.chunks)
+        covered = {chunk.document_id for chunk in self.chunks}
+        expected = {document.id for document in self.documents.unique}
+        problems += [f"document {id!r} has no chunk" for id in sorted(expected - covered)]
+        problems += [f"chunks of {id!r} have no document" for id in sorted(covered - expected)]
+        problems += [
+            f"{part}: {size} entries for {count} chunks"
+            for part, size in {PASSAGES: len(self.passages.vectors), LEXICAL: self.lexical.size}.items()
+            if size != count
+        ]
+        if self.manifest.config[QUERY_GRAPH] is not None:
+            problems += self.query_graph.check(count)
+        if self.manifest.config[KNOWLEDGE_GRAPH] is not None:
+            problems += self.knowledge_graph.check(count)
+        return problems

@@ -1,0 +1,50 @@
+"""Retrievers by name, and by configuration file."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from qgrag.config import from_plain, load_yaml, unknown_name
+from qgrag.errors import ConfigError
+from qgrag.index.reader import Index
+from qgrag.retrieval.base import Retriever
+
+RETRIEVERS = {
+    "naive": ("qgrag.retrieval.naive", "NaiveRetriever", None),
+    "bm25": ("qgrag.retrieval.bm25", "BM25Retriever", None),
+    "hybrid": ("qgrag.retrieval.hybrid", "HybridRetriever", "HybridConfig"),
+    "qcg": ("qgrag.retrieval.qcg", "QCGRetriever", "QCGConfig"),
+}
+
+
+def load_retriever(index: Index, name: str, **parameters: Any) -> Retriever:
+    """A retriever on an index.
+
+    Args:
+        index: what is searched.
+        name: a registered name (`naive`, `bm25`, `hybrid`, `qcg`, ...), or the path of a YAML file that holds
+            `retriever: NAME` and the retriever's parameters.
+        parameters: fields of the retriever's configuration, over those of the file.
+
+    Raises:
+        ConfigError: unknown name or parameter, or a value out of range.
+        MissingComponentError: the index lacks the graph that the retriever needs.
+    """
+    where = "retriever"
+    if name.endswith((".yaml", ".yml")):
+        where = name
+        values = load_yaml(Path(name))
+        if "retriever" not in values:
+            raise ConfigError(f"{name}: lacks the key 'retriever', which names one of {', '.join(RETRIEVERS)}")
+        name = values.pop("retriever")
+        parameters = {**values, **parameters}
+    if name not in RETRIEVERS:
+        raise ConfigError(unknown_name(f"{where}: retriever", name, RETRIEVERS))
+    module_name, retriever_name, config_name = RETRIEVERS[name]
+    module = import_module(module_name)
+    retriever: type[Retriever] = getattr(module, retriever_name)
+    if config_name is None:
+        if parameters:
+            raise ConfigError(f"{where}: {name} takes no parameters, but {', '.join(parameters)} was given")
+        return retriever(index)
+    return retriever(index, from_plain(getattr(module, config_name), parameters, where=where))  # type: ignore[call-arg]
