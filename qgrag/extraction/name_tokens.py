@@ -1,0 +1,123 @@
+"""Names as token sequences, and every place where one of many names stands in a text."""
+
+import re
+import unicodedata
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+_HAN_KANA = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_TOKEN = re.compile(
+    rf"(?P<initials>(?<!\w)(?:[^\W\d_]\.[ ]?){{2,}}|(?<!\w)[^\W\d_]\.(?=\s?[^\W\d_]))"
+    rf"|[{_HAN_KANA}]|(?:(?![{_HAN_KANA}])[\w&#+%])+(?:['’ʼ`](?:(?![{_HAN_KANA}])\w)+)*"
+)
+_APOSTROPHE = re.compile("['’ʼ`]")
+_POSSESSIVE = re.compile("['’ʼ`]s$", re.I)
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class NameToken:
+    """One token of a text: `text[start:end]` in its normal form.
+
+    Args:
+        form: NFKC, case folded, without apostrophes; the initials 'J. K.' are one token 'jk'.
+        bare: `form` without a possessive; the same string where there is none.
+        cased: whether its first letter is a capital, or has no case at all.
+    """
+
+    form: str
+    bare: str
+    start: int
+    end: int
+    cased: bool
+
+
+def name_tokens(text: str) -> list[NameToken]:
+    """Tokens for matching names: words without punctuation, and Han characters and kana one by one."""
+    tokens = []
+    for found in _TOKEN.finditer(text):
+        raw = found.group().rstrip()
+        if found["initials"]:
+            form = bare = _fold(re.sub(r"[.\s]", "", raw))
+        else:
+            form, bare = _fold(_APOSTROPHE.sub("", raw)), _fold(_APOSTROPHE.sub("", _POSSESSIVE.sub("", raw)))
+        first = raw[0]
+        cased = not first.islower()
+        tokens.append(NameToken(form, bare, found.start(), found.start() + len(raw), cased))
+    return tokens
+
+
+def token_key(text: str) -> tuple[str, ...]:
+    """The normal form under which `NameMatcher` files a name; empty where a name has no letter or number."""
+    return tuple(token.form for token in name_tokens(text))
+
+
+@dataclass(frozen=True, slots=True)
+class NameMatch(Generic[K]):
+    """A name found in a text: tokens `first` to `last - 1`, characters `start` to `end - 1`."""
+
+    value: K
+    first: int
+    last: int
+    start: int
+    end: int
+
+
+class NameMatcher(Generic[K]):
+    """Finds many names in a text at once.
+
+    A table from token sequence to value, and for each first token the lengths that occur: a text of n tokens
+        costs O(n L) look-ups, whatever the number of names, L being the number of lengths that begin with a
+        token.
+
+    Args:
+        names: token sequence (`token_key`) -> value.
+    """
+
+    def __init__(self, names: Mapping[tuple[str, ...], K]) -> None:
+        self._values = {key: value for key, value in names.items() if key}
+        lengths: dict[str, set[int]] = {}
+        for key in self._values:
+            lengths.setdefault(key[0], set()).add(len(key))
+        self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def longest(self, tokens: Sequence[NameToken]) -> list[NameMatch[K]]:
+        """Non-overlapping matches, longest first where two compete, then leftmost; returned in text order."""
+        taken = [False] * len(tokens)
+        chosen = []
+        for match in sorted(self.all(tokens), key=lambda m: (m.first - m.last, m.first)):
+            if not any(taken[match.first : match.last]):
+                taken[match.first : match.last] = [True] * (match.last - match.first)
+                chosen.append(match)
+        return sorted(chosen, key=lambda m: m.first)
+
+    def all(self, tokens: Sequence[NameToken]) -> list[NameMatch[K]]:
+        """Every match, overlapping ones too, by first token, longer ones first."""
+        forms = [token.form for token in tokens]
+        found = []
+        for first, token in enumerate(tokens):
+            starts = {token.form, token.bare}
+            lengths = {length for start in starts for length in self._lengths.get(start, ())}
+            for length in sorted(lengths, reverse=True):
+                last = first + length
+                if last > len(tokens):
+                    continue
+                value = self._value(forms[first:last], tokens[last - 1].bare)
+                if value is not None:
+                    found.append(NameMatch(value, first, last, token.start, tokens[last - 1].end))
+        return found
+
+    def _value(self, forms: list[str], bare: str) -> K | None:
+        value = self._values.get(tuple(forms))
+        if value is None and forms[-1] != bare:
+            value = self._values.get((*forms[:-1], bare))
+        return value
+
+
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
