@@ -27,7 +27,7 @@ SPEAKS_OF = "speaks of"
 
 
 @dataclass(frozen=True)
-class LocalFactsConfig:
+class LocalFactExtractorConfig:
     """Extraction by rules.
 
     Args:
@@ -43,7 +43,7 @@ class LocalFactsConfig:
             raise ConfigError(f"facts.max_triples must be at least 1, not {self.max_triples}")
 
 
-class LocalFacts:
+class LocalFactExtractor:
     """A `FactExtractor` that asks no language model.
 
     A titled chunk is about its title: the title is an entity, names that shorten it stand for it, and every
@@ -52,8 +52,8 @@ class LocalFacts:
         that `is_cjk` gets names by script and sentence bounds, no parse.
     """
 
-    def __init__(self, config: LocalFactsConfig | None = None) -> None:
-        self.config = config or LocalFactsConfig()
+    def __init__(self, config: LocalFactExtractorConfig | None = None) -> None:
+        self.config = config or LocalFactExtractorConfig()
 
     @property
     def fingerprint(self) -> str:
