@@ -50,6 +50,15 @@ def boundary_between(text: str, left: int, right: int) -> Boundary:
     return _unspaced(text[left - 1], text[right])
 
 
+def trim(text: str, start: int, end: int) -> tuple[int, int]:
+    """Move both ends of a span inwards past white space; an empty span if there is nothing else."""
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
 def _is_separator(character: str) -> bool:
     """Tokenizers drop other control characters, which joins what stands around them."""
     return character in "\t\r" or unicodedata.category(character)[0] == "Z" or character == " "
@@ -58,9 +67,7 @@ def _is_separator(character: str) -> bool:
 def _ends_sentence(text: str, end: int, spaced: bool) -> bool:
     while end and text[end - 1] in CLOSERS:
         end -= 1
-    return bool(end) and (
-        text[end - 1] in SENTENCE_ENDS or (spaced and text[end - 1] in SENTENCE_ENDS_SPACED)
-    )
+    return bool(end) and (text[end - 1] in SENTENCE_ENDS or (spaced and text[end - 1] in SENTENCE_ENDS_SPACED))
 
 
 def _unspaced(left: str, right: str) -> Boundary:

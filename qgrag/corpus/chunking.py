@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from qgrag.corpus.boundaries import Boundary, boundary_between
+from qgrag.corpus.boundaries import Boundary, boundary_between, trim
 from qgrag.corpus.records import Chunk, Document
 from qgrag.errors import ConfigError
 from qgrag.progress import progress
@@ -18,7 +18,7 @@ TokenSpans = Callable[[Sequence[str]], list[Spans]]
 BATCH_CHARACTERS = 2_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ChunkConfig:
     """How documents are cut.
 
@@ -46,14 +46,10 @@ def check_window(tokens: int, overlap: int) -> None:
     if tokens < 1:
         raise ConfigError(f"a window of {tokens} tokens holds nothing; give at least 1")
     if not 0 <= overlap < tokens:
-        raise ConfigError(
-            f"an overlap of {overlap} tokens needs 0 <= overlap < {tokens}, the window's tokens"
-        )
+        raise ConfigError(f"an overlap of {overlap} tokens needs 0 <= overlap < {tokens}, the window's tokens")
 
 
-def chunk_documents(
-    documents: Sequence[Document], config: ChunkConfig, token_spans: TokenSpans
-) -> list[Chunk]:
+def chunk_documents(documents: Sequence[Document], config: ChunkConfig, token_spans: TokenSpans) -> list[Chunk]:
     """Cut every document into chunks, in document order.
 
     A chunk has no white space at its ends; together the chunks hold every other character of the document.
@@ -93,9 +89,7 @@ def split_texts(
     pending = [(number, len(text) - len(text.lstrip()), text.strip()) for number, text in enumerate(texts)]
     while pending:
         next_round = []
-        for (number, offset, text), spans in zip(
-            pending, token_spans([text for *_, text in pending]), strict=True
-        ):
+        for (number, offset, text), spans in zip(pending, token_spans([text for *_, text in pending]), strict=True):
             windows = split_windows(text, spans, max_tokens, overlap, slack=slack)
             for start, end in windows:
                 if len(windows) == 1:
@@ -133,7 +127,7 @@ def split_windows(
             last = _cut(text, spans, first, max_tokens, overlap, slack)
             stop = int(starts[last])
         begin = min(covered, int(starts[first])) if first < count else covered
-        window = _trim(text, begin, stop)
+        window = trim(text, begin, stop)
         if window[0] < window[1]:
             windows.append(window)
         if last == count:
@@ -155,9 +149,7 @@ def _cut(text: str, spans: Spans, first: int, max_tokens: int, overlap: int, sla
             best, strength = last, boundary
     if strength > Boundary.NONE:
         return best
-    later = (
-        last for last in range(limit + 1, len(spans)) if _boundary_before(text, spans, last) > Boundary.NONE
-    )
+    later = (last for last in range(limit + 1, len(spans)) if _boundary_before(text, spans, last) > Boundary.NONE)
     return next(later, len(spans))
 
 
@@ -174,14 +166,6 @@ def _step_back(text: str, spans: Spans, first: int, last: int, overlap: int) -> 
 
 def _boundary_before(text: str, spans: Spans, token: int) -> Boundary:
     return boundary_between(text, int(spans[token - 1, 1]), int(spans[token, 0]))
-
-
-def _trim(text: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return start, end
 
 
 def _without_contained(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
