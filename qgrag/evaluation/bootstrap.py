@@ -25,7 +25,7 @@ class Difference:
     high: Array
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BootstrapConfig:
     """How intervals are drawn.
 
@@ -105,9 +105,7 @@ def pairwise_bootstrap(
     shape = next(iter(shapes.values()))
     if shape[0] == 0:
         raise InputError("a bootstrap needs at least one question")
-    values = np.stack(
-        [np.asarray(v, dtype=np.float64).reshape(shape[0], -1) for v in systems.values()], axis=1
-    )
+    values = np.stack([np.asarray(v, dtype=np.float64).reshape(shape[0], -1) for v in systems.values()], axis=1)
     draws = resampled_means(values.reshape(shape[0], -1), config.resamples, config.seed)
     draws = draws.reshape(config.resamples, *values.shape[1:])
     means = values.mean(axis=0)

@@ -97,9 +97,7 @@ def run_evaluation(
         ids = [question.id for question in dataset.questions]
         results = {name: folder.results(name, ids) for name in settings["retrievers"]}
         results = {name: records for name, records in results.items() if len(records) == len(ids)}
-        summary = summarise(
-            dataset.questions, results, folder.timings(), settings, dataset.problems, bootstrap
-        )
+        summary = summarise(dataset.questions, results, folder.timings(), settings, dataset.problems, bootstrap)
         write_json(out / SUMMARY_FILE, summary.to_dict())
         write_results_table(results, out / "results.parquet")
         if any(summary.retrievers.values()):
@@ -124,12 +122,8 @@ def _ask_all(
             answers = retriever.retrieve([question.text for question in questions], top_k=ks[-1])
             retrieved = time.perf_counter()
             if len(answers) != len(questions):
-                raise InputError(
-                    f"retriever {name!r} returned {len(answers)} results for {len(questions)} questions"
-                )
-            records = [
-                _record(name, question, answer, known, ks) for question, answer in zip(questions, answers)
-            ]
+                raise InputError(f"retriever {name!r} returned {len(answers)} results for {len(questions)} questions")
+            records = [_record(name, question, answer, known, ks) for question, answer in zip(questions, answers)]
             measured = time.perf_counter()
             folder.append_results(name, records)
             labels = {"retriever": name, "questions": len(questions)}

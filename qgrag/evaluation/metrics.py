@@ -105,9 +105,7 @@ def _measure(places: tuple[int, ...], missing: int, ks: tuple[int, ...]) -> dict
     for k in ks:
         documents = torch.tensor([place == GOLD for place in places[:k] if place != REPEATED])
         distinct = _descending(len(documents))
-        precision = (
-            retrieval_precision(distinct, documents, top_k=k, adaptive_k=True).item() if places else 0.0
-        )
+        precision = retrieval_precision(distinct, documents, top_k=k, adaptive_k=True).item() if places else 0.0
         recall = retrieval_recall(scores, relevant, top_k=k).item()
         values[f"recall@{k}"] = recall
         values[f"all_evidence@{k}"] = float(recall == 1.0)

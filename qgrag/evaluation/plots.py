@@ -32,9 +32,7 @@ def plot_recall(summary: Summary, path: Path) -> None:
     axes: Sequence[Axes] = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
     for ax, group in zip(axes, shown):
         ends = {}
-        for (name, figures), colour, marker in zip(
-            summary.retrievers.items(), cycle(COLOURS), cycle(MARKERS)
-        ):
+        for (name, figures), colour, marker in zip(summary.retrievers.items(), cycle(COLOURS), cycle(MARKERS)):
             recall = [figures[group][f"recall@{k}"] for k in ks]
             ax.plot(ks, recall, color=colour, marker=marker, markersize=5, linewidth=1.6)
             ends[name] = (recall[-1], colour)

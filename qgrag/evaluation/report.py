@@ -70,14 +70,11 @@ def _group_table(summary: Summary, group: str, columns: Sequence[str]) -> Table:
     for column in columns:
         measure, _, k = column.partition("@")
         table.add_column(f"{LABELS[measure]}\n@{k}", justify="right", min_width=5)
-    best = {
-        column: max(figures[group][column] for figures in summary.retrievers.values()) for column in columns
-    }
+    best = {column: max(figures[group][column] for figures in summary.retrievers.values()) for column in columns}
     for name, figures in summary.retrievers.items():
         values = figures[group]
         cells = (
-            Text(f"{values[column]:.3f}", style="bold" if values[column] == best[column] else "")
-            for column in columns
+            Text(f"{values[column]:.3f}", style="bold" if values[column] == best[column] else "") for column in columns
         )
         table.add_row(name, *cells)
     return table

@@ -49,9 +49,7 @@ class RunFolder:
         """
         for name in settings["retrievers"]:
             if not RETRIEVER_NAME.fullmatch(name):
-                raise InputError(
-                    f"retriever name {name!r} names a file, so use letters, digits and ._+- only"
-                )
+                raise InputError(f"retriever name {name!r} names a file, so use letters, digits and ._+- only")
         wanted: dict[str, Any] = json.loads(json.dumps(settings))
         recorded = self._recorded()
         if recorded is not None:
@@ -77,9 +75,7 @@ class RunFolder:
                 ) from error
             return recorded
         if (self.path / SUMMARY_FILE).exists() or any(self.path.glob(RESULTS_PATTERN.format("*"))):
-            raise InputError(
-                f"{self.path}: holds results but no {SETTINGS_FILE}; choose another folder (--out)"
-            )
+            raise InputError(f"{self.path}: holds results but no {SETTINGS_FILE}; choose another folder (--out)")
         return None
 
     def results(self, retriever: str, question_ids: Sequence[str]) -> list[dict[str, Any]]:
@@ -92,9 +88,7 @@ class RunFolder:
         records = _read_appended(path)
         ids = [record.get("id") for record in records]
         if ids != list(question_ids[: len(ids)]):
-            raise InputError(
-                f"{path}: its questions are not those of this run; choose another folder (--out)"
-            )
+            raise InputError(f"{path}: its questions are not those of this run; choose another folder (--out)")
         return records
 
     def append_results(self, retriever: str, records: Sequence[Mapping[str, Any]]) -> None:
@@ -124,9 +118,7 @@ def open_run(path: Path) -> Iterator[RunFolder]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise InputError(
-            f"{path}: another process is writing here; wait for it or choose another folder"
-        ) from None
+        raise InputError(f"{path}: another process is writing here; wait for it or choose another folder") from None
     try:
         yield RunFolder(path)
     finally:
@@ -160,17 +152,13 @@ def _read_appended(path: Path) -> list[dict[str, Any]]:
         try:
             records.append(json.loads(line))
         except ValueError as error:
-            raise InputError(
-                f"{path}, line {number}: broken ({error}); delete the file to begin anew"
-            ) from error
+            raise InputError(f"{path}, line {number}: broken ({error}); delete the file to begin anew") from error
     return records
 
 
 def _differences(recorded: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     """Leaves that differ, as text; retrievers that only one side has are no difference."""
-    for key in (
-        recorded.keys() | wanted.keys() if prefix != "retrievers." else recorded.keys() & wanted.keys()
-    ):
+    for key in recorded.keys() | wanted.keys() if prefix != "retrievers." else recorded.keys() & wanted.keys():
         there, now = recorded.get(key), wanted.get(key)
         if isinstance(there, Mapping) and isinstance(now, Mapping):
             yield from _differences(there, now, f"{prefix}{key}.")

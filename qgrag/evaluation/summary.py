@@ -88,9 +88,7 @@ def summarise(
         settings=settings,
         retrievers={
             retriever: {
-                group: {
-                    name: math.fsum(column) / len(column) for name, column in zip(names, systems[retriever].T)
-                }
+                group: {name: math.fsum(column) / len(column) for name, column in zip(names, systems[retriever].T)}
                 for group, systems in values.items()
             }
             for retriever in results
@@ -104,10 +102,7 @@ def summarise(
             for group, rows in members.items()
         },
         differences=(
-            {
-                group: _named(pairwise_bootstrap(systems, bootstrap), names)
-                for group, systems in values.items()
-            }
+            {group: _named(pairwise_bootstrap(systems, bootstrap), names) for group, systems in values.items()}
             if len(results) > 1
             else {}
         ),
@@ -128,9 +123,7 @@ def groups(questions: Sequence[Question]) -> dict[str, list[int]]:
     members.update((kind, []) for kind in (*TYPE_ORDER, *types) if kind in types)
     for position, question in enumerate(questions):
         if question.type == OVERALL:
-            raise InputError(
-                f"question {question.id!r}: its type {OVERALL!r} means all questions; name it otherwise"
-            )
+            raise InputError(f"question {question.id!r}: its type {OVERALL!r} means all questions; name it otherwise")
         members[question.type].append(position)
     return members
 
@@ -166,9 +159,7 @@ def _total_timings(timings: Records) -> dict[str, Any]:
     retrievers: dict[str, dict[str, float]] = {}
     for timing in timings:
         if "retriever" in timing:
-            total = retrievers.setdefault(
-                timing["retriever"], {"questions": 0, "retrieve": 0.0, "measure": 0.0}
-            )
+            total = retrievers.setdefault(timing["retriever"], {"questions": 0, "retrieve": 0.0, "measure": 0.0})
             total[timing["stage"]] += timing["seconds"]
             total["questions"] += timing["questions"] if timing["stage"] == "retrieve" else 0
         else:

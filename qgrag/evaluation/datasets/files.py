@@ -94,9 +94,7 @@ def read_json(path: Path, kind: type, description: str) -> Any:
     try:
         value = json.loads(read_text(path))
     except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}: not JSON at line {error.lineno}, column {error.colno} ({error.msg})"
-        ) from error
+        raise InputError(f"{path}: not JSON at line {error.lineno}, column {error.colno} ({error.msg})") from error
     if not isinstance(value, kind):
         raise InputError(f"{path}: expected {description}, found a JSON {type(value).__name__}")
     return value
@@ -114,9 +112,7 @@ def read_json_lines(path: Path) -> Iterator[Entry]:
         try:
             value = json.loads(line)
         except json.JSONDecodeError as error:
-            raise InputError(
-                f"{path}, line {number}: not JSON at column {error.colno} ({error.msg})"
-            ) from error
+            raise InputError(f"{path}, line {number}: not JSON at column {error.colno} ({error.msg})") from error
         if not isinstance(value, Mapping):
             raise InputError(f"{path}, line {number}: expected an object, not {value!r}")
         yield Entry(path, f"line {number}", value)

@@ -16,11 +16,7 @@ def read_questions(path: Path) -> list[Question]:
     questions = []
     for entry in read_json_lines(path):
         gold = entry.texts("documents")
-        kind = (
-            entry.text("type").lower()
-            if "type" in entry.values
-            else ("null", "single", "multi")[min(len(gold), 2)]
-        )
+        kind = entry.text("type").lower() if "type" in entry.values else ("null", "single", "multi")[min(len(gold), 2)]
         questions.append(
             Question(entry.text("id"), entry.text("question"), entry.one_or_more_texts("answer"), gold, kind)
         )
