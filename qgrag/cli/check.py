@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 
-from jsonargparse import ArgumentParser
-
+from qgrag.cli.parsing import command_parser
 from qgrag.index.reader import Index
 
 
 def run(arguments: Sequence[str]) -> int:
-    parser = ArgumentParser(
-        prog="qgrag check",
-        description="Re-read every file of an index against its checksum and look for nodes, vectors and edges "
-        "that belong to nothing. Exit code 1 where something is found.",
+    parser = command_parser(
+        "check",
+        "Re-read every file of an index against its checksum, and look for nodes, vectors and edges that belong\n"
+        "to nothing. Exit code 1 where something is found.",
     )
     parser.add_argument("index", type=str, help="folder of an index")
     args = parser.parse_args(arguments)

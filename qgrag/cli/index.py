@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from qgrag.cli.parsing import command_parser
+from qgrag.cli.show import show_problems
 from qgrag.config import from_plain, load_yaml
 from qgrag.corpus.readers import read_corpus
-from qgrag.corpus.report import Problem
 from qgrag.errors import ConfigError
 from qgrag.index.builder import BuildPlan, BuildReport, build_index, plan_index
 from qgrag.index.config import IndexConfig
@@ -28,7 +29,7 @@ processed, what is gone is dropped, and a run that was stopped goes on where it 
 
 
 def make_parser() -> ArgumentParser:
-    parser = ArgumentParser(prog="qgrag index", description=EXAMPLES)
+    parser = command_parser("index", EXAMPLES)
     parser.add_argument("documents", type=str, help="a folder, or a file in a format that qgrag reads")
     parser.add_argument("--out", type=str, required=True, help="folder of the index")
     parser.add_argument("--config", action="config", help="YAML file with the keys below; flags win over it")
@@ -77,13 +78,6 @@ def config_from(args: Namespace) -> IndexConfig:
         return IndexConfig(**values)
     except ValueError as error:
         raise ConfigError(str(error)) from error
-
-
-def show_problems(console: Console, problems: Sequence[Problem], most: int = 20) -> None:
-    for problem in problems[:most]:
-        console.print(f"[yellow]left out[/] {escape(str(problem))}", highlight=False)
-    if len(problems) > most:
-        console.print(f"[yellow]left out[/] {len(problems) - most} more inputs", highlight=False)
 
 
 def show_plan(console: Console, plan: BuildPlan) -> None:

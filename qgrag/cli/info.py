@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from jsonargparse import ArgumentParser
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from qgrag.cli.parsing import command_parser
 from qgrag.index.reader import Index
 
 
 def run(arguments: Sequence[str]) -> int:
-    parser = ArgumentParser(prog="qgrag info", description="Show what an index holds and how it was made.")
+    parser = command_parser("info", "Show what an index holds and how it was made.")
     parser.add_argument("index", type=str, help="folder of an index")
     parser.add_argument("--config", action="store_true", help="print the whole configuration as YAML")
     args = parser.parse_args(arguments)

@@ -8,6 +8,7 @@ from jsonargparse import ArgumentParser
 from rich.console import Console
 from rich.markup import escape
 
+from qgrag.cli.parsing import command_parser
 from qgrag.corpus.queries import Query, read_queries
 from qgrag.errors import InputError
 from qgrag.index.reader import Index
@@ -23,7 +24,7 @@ EXAMPLES = """Ask an index questions.
 
 
 def make_parser() -> ArgumentParser:
-    parser = ArgumentParser(prog="qgrag retrieve", description=EXAMPLES)
+    parser = command_parser("retrieve", EXAMPLES)
     parser.add_argument("index", type=str, help="folder of an index")
     parser.add_argument("questions", type=str, nargs="*", help="questions, each in quotes")
     parser.add_argument(

@@ -1,0 +1,30 @@
+# Two commands for a fresh machine: `make demo` and `make test`. Both make the virtual environment that they need.
+VENV ?= .venv
+BIN = $(VENV)/bin
+export HF_HUB_OFFLINE ?= 1
+
+.PHONY: demo test lint docs clean
+
+$(VENV)/.ready: pyproject.toml constraints.txt requirements-offline.txt
+	python3 -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet -c constraints.txt torch
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[documents,gguf,lint,test,train]'
+	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements-offline.txt
+	touch $@
+
+demo: $(VENV)/.ready
+	$(BIN)/qgrag index qgrag/demo/notes --out runs/demo-index
+	$(BIN)/qgrag retrieve runs/demo-index --retriever qcg --top-k 3 "Which city did the composer of the film Metropolis die in?"
+	$(BIN)/qgrag eval --dataset demo --index runs/demo-index --out runs/demo
+
+test: $(VENV)/.ready
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) runs build dist

@@ -1,0 +1,118 @@
+import json
+
+import pytest
+
+from qgrag.errors import IndexFormatError, MissingComponentError
+from qgrag.index.builder import build_index
+from qgrag.index.config import IndexConfig
+from qgrag.index.reader import Index
+from qgrag.models.embedder import EmbedderConfig, LocalEmbedder
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory, shared_counting_embedder):
+    from qgrag.corpus.records import Document
+
+    folder = tmp_path_factory.mktemp("built") / "i"
+    documents = [Document("a", "The Rhine flows through Basel."), Document("b", "Euler was born in Basel in 1707.")]
+    build_index(documents, folder, IndexConfig(knowledge_graph=None), embedder=shared_counting_embedder)
+    return folder
+
+
+@pytest.fixture
+def index_copy(built, tmp_path):
+    import shutil
+
+    shutil.copytree(built, tmp_path / "i")
+    return tmp_path / "i"
+
+
+def edit_manifest(folder, **values):
+    path = folder / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def biggest_file(folder):
+    return max(folder.rglob("*.safetensors"), key=lambda path: path.stat().st_size)
+
+
+def test_torn_file_is_named(index_copy):
+    path = biggest_file(index_copy)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(IndexFormatError, match=rf"{path.name}: \d+ bytes where the manifest says"):
+        Index.open(index_copy)
+
+
+def test_flipped_byte_is_named(index_copy):
+    path = biggest_file(index_copy)
+    data = bytearray(path.read_bytes())
+    data[-50] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(IndexFormatError, match=f"{path.name}: its checksum differs"):
+        Index.open(index_copy)
+    assert f"{path.name}: its checksum differs" in Index.open(index_copy, verify=False).check()[0]
+
+
+def test_missing_file_is_named(index_copy):
+    biggest_file(index_copy).unlink()
+    with pytest.raises(IndexFormatError, match="missing; the index is incomplete"):
+        Index.open(index_copy)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"format": "other"}, "not a qgrag index"),
+        ({"version": 99}, "format version 99, but this qgrag reads up to 1; upgrade qgrag"),
+        ({"generation": "../elsewhere"}, "not a plain folder name"),
+        ({"files": {"../../secret": {"bytes": 1, "blake2b": ""}}}, "outside the index"),
+    ],
+)
+def test_foreign_newer_and_escaping_manifests_are_refused(index_copy, values, message):
+    edit_manifest(index_copy, **values)
+    with pytest.raises(IndexFormatError, match=message):
+        Index.open(index_copy)
+
+
+def test_damaged_manifest_is_named(index_copy):
+    (index_copy / "manifest.json").write_text('{"format": "qgrag-ind')
+    with pytest.raises(IndexFormatError, match=r"manifest\.json: cannot be read"):
+        Index.open(index_copy)
+    (index_copy / "manifest.json").write_text('{"format": "qgrag-index", "version": 1}')
+    with pytest.raises(IndexFormatError, match="lacks .*counts"):
+        Index.open(index_copy)
+
+
+def test_no_index_says_how_to_make_one(tmp_path):
+    with pytest.raises(IndexFormatError, match="qgrag index DOCS --out"):
+        Index.open(tmp_path / "none")
+    with pytest.raises(IndexFormatError, match="holds no manifest"):
+        Index.open(tmp_path)
+
+
+def test_other_embedding_model_is_refused_by_name(index_copy):
+    other = LocalEmbedder(EmbedderConfig(window="max"))
+    with pytest.raises(IndexFormatError, match="built with embedding model .*all-MiniLM-L6-v2.* fingerprint"):
+        Index.open(index_copy, embedder=other)
+    with pytest.raises(IndexFormatError, match=r"manifest\.json"):
+        build_index(Index.open(index_copy).documents.documents, index_copy, embedder=other)
+
+
+def test_part_that_was_left_out_is_named(built):
+    with pytest.raises(MissingComponentError, match="knowledge_graph"):
+        _ = Index.open(built).knowledge_graph
+
+
+def test_checks_find_orphans(built):
+    from dataclasses import replace
+
+    graph = Index.open(built).query_graph
+    assert graph.check(2) == []
+    without = replace(graph, pairs=graph.pairs.slice(1))
+    assert "belong to no chunk" in without.check(2)[0]
+    assert any("of 1" in problem for problem in graph.check(1))
+
+
+def test_index_survives_being_moved(index_copy, tmp_path):
+    moved = index_copy.rename(tmp_path / "moved")
+    assert Index.open(moved).check() == []
