@@ -1,0 +1,80 @@
+"""Answer metrics of one question: a written answer against the accepted ones, in English or Chinese.
+
+The values come from torchmetrics. Its exact match, F1 and ROUGE split text at spaces, and its ROUGE keeps Latin letters
+only, so that Chinese is split into characters here first, its punctuation dropped (as CMRC 2018's evaluation does).
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Literal
+
+from torchmetrics.functional.text import rouge_score, sacre_bleu_score, squad
+
+from qgrag.errors import InputError
+
+Language = Literal["en", "zh"]
+ROUGE_KEYS = ("rouge1", "rougeL")
+BLEU_TOKENIZERS: dict[str, Literal["13a", "zh"]] = {"en": "13a", "zh": "zh"}
+ANSWER_METRICS = ("exact_match", "f1", "rouge1", "rougeL", "bleu1")
+
+
+def answer_metrics(prediction: str, references: Sequence[str], language: Language = "en") -> dict[str, float]:
+    """Every metric of one answer, from 0 to 1; with several references the best counts.
+
+    - `exact_match`, `f1`: SQuAD 1.1's, after lower case and without punctuation and English articles.
+    - `rouge1`, `rougeL`: F-measure over words, without stemming (Lin 2004).
+    - `bleu1`: sentence BLEU with unigrams only and brevity penalty, on sacreBLEU's tokens `13a` (`zh` for Chinese),
+      case kept, punctuation counted (Papineni et al. 2002).
+
+    In Chinese a word is one character of it, or a run of other letters and digits.
+
+    Args:
+        prediction: the answer given, possibly empty.
+        references: accepted answers, at least one.
+        language: of the answers.
+
+    Raises:
+        InputError: there is no reference, or the language is unknown.
+    """
+    if not references:
+        raise InputError("an answer needs at least one reference to be compared with")
+    if language not in BLEU_TOKENIZERS:
+        raise InputError(f"language {language!r} has no answer metrics; use one of {', '.join(BLEU_TOKENIZERS)}")
+    split = split_chinese if language == "zh" else str
+    given, accepted = split(prediction), [split(reference) for reference in references]
+    overlap = squad(
+        {"prediction_text": given, "id": "0"}, {"answers": {"text": accepted, "answer_start": []}, "id": "0"}
+    )
+    bleu = sacre_bleu_score([prediction], [list(references)], n_gram=1, tokenize=BLEU_TOKENIZERS[language])
+    return {
+        "exact_match": overlap["exact_match"].item() / 100,
+        "f1": overlap["f1"].item() / 100,
+        **_rouge(given, accepted, language),
+        "bleu1": bleu.item(),
+    }
+
+
+def split_chinese(text: str) -> str:
+    """Text with spaces around each Chinese character and in place of punctuation, in lower case.
+
+    Example:
+        >>> split_chinese("《红楼梦》有120回。")
+        '红 楼 梦 有 120 回'
+    """
+    characters = []
+    for character in text.lower():
+        if "\u3400" <= character <= "\u9fff" or "\U00020000" <= character <= "\U0003ffff":
+            characters.append(f" {character} ")
+        else:
+            characters.append(" " if unicodedata.category(character).startswith("P") else character)
+    return " ".join("".join(characters).split())
+
+
+def _rouge(given: str, accepted: Sequence[str], language: Language) -> dict[str, float]:
+    """Best F-measure over the references for each kind of ROUGE."""
+    normalizer, tokenizer = (str, str.split) if language == "zh" else (None, None)
+    scores = [
+        rouge_score(given, reference, rouge_keys=ROUGE_KEYS, normalizer=normalizer, tokenizer=tokenizer)
+        for reference in accepted
+    ]
+    return {key: max(score[f"{key}_fmeasure"].item() for score in scores) for key in ROUGE_KEYS}

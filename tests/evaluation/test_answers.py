@@ -1,0 +1,124 @@
+"""Answer metrics against values computed by hand, in English and Chinese."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qgrag.errors import InputError, MissingComponentError, MissingExtraError
+from qgrag.evaluation.answers import ANSWER_METRICS, answer_metrics, split_chinese
+from qgrag.evaluation.meteor import load_meteor
+
+
+def test_english_by_hand() -> None:
+    values = answer_metrics("The black cat sat down", ["the cat sat"])
+    assert values == pytest.approx(
+        {
+            "exact_match": 0,
+            "f1": 2 * (2 / 4) * (2 / 2) / (2 / 4 + 2 / 2),  # articles fall away: cat and sat of 4 and of 2
+            "rouge1": 2 * (3 / 5) * (3 / 3) / (3 / 5 + 3 / 3),
+            "rougeL": 2 * (3 / 5) * (3 / 3) / (3 / 5 + 3 / 3),
+            "bleu1": 2 / 5,  # `The` is not `the`
+        }
+    )
+    assert tuple(values) == ANSWER_METRICS
+
+
+def test_order_tells_rouge_l_from_rouge_1() -> None:
+    values = answer_metrics("sat cat the", ["the cat sat"])
+    assert values["rouge1"] == 1
+    assert values["rougeL"] == pytest.approx(1 / 3)
+
+
+def test_short_answers_pay_the_brevity_penalty() -> None:
+    assert answer_metrics("cat", ["the cat sat"])["bleu1"] == pytest.approx(math.exp(1 - 3 / 1))
+
+
+def test_squad_normalisation() -> None:
+    values = answer_metrics("An Eiffel-Tower!", ["the eiffeltower"])
+    assert (values["exact_match"], values["f1"]) == (1, 1)
+
+
+def test_chinese_by_hand() -> None:
+    values = answer_metrics("黑猫坐下了。", ["黑猫坐着"], "zh")
+    assert values == pytest.approx(
+        {
+            "exact_match": 0,
+            "f1": 2 * (3 / 5) * (3 / 4) / (3 / 5 + 3 / 4),
+            "rouge1": 2 * (3 / 5) * (3 / 4) / (3 / 5 + 3 / 4),
+            "rougeL": 2 * (3 / 5) * (3 / 4) / (3 / 5 + 3 / 4),
+            "bleu1": 3 / 6,  # the full stop is a token
+        }
+    )
+
+
+def test_chinese_punctuation_and_mixed_words() -> None:
+    values = answer_metrics("《NFL》，308分！", ["nfl 308 分"], "zh")
+    assert (values["exact_match"], values["f1"], values["rouge1"]) == (1, 1, 1)
+    assert split_chinese("卡罗莱纳Panthers队") == "卡 罗 莱 纳 panthers 队"
+
+
+def test_chinese_needs_its_language() -> None:
+    assert answer_metrics("北京市", ["北京"], "zh")["f1"] == pytest.approx(0.8)
+    assert answer_metrics("北京市", ["北京"], "en")["f1"] == 0
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_best_reference_counts(language: str) -> None:
+    values = answer_metrics("1912", ["in the year 1912", "1912", "never"], language)
+    assert set(values.values()) == {1.0}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_empty_answer(language: str) -> None:
+    assert set(answer_metrics("", ["Berlin"], language).values()) == {0.0}
+
+
+def test_refusals() -> None:
+    with pytest.raises(InputError, match="at least one reference"):
+        answer_metrics("x", [])
+    with pytest.raises(InputError, match="'fr' has no answer metrics"):
+        answer_metrics("x", ["x"], "fr")  # type: ignore[arg-type]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=30), st.text(max_size=30), st.sampled_from(["en", "zh"]))
+def test_values_lie_between_0_and_1(prediction: str, reference: str, language: str) -> None:
+    values = answer_metrics(prediction, [reference], language)
+    assert all(0 <= value <= 1 + 1e-6 for value in values.values())
+
+
+class Thesaurus:
+    """Stands in for NLTK's WordNet reader: `car` and `auto` mean the same."""
+
+    def synsets(self, word: str) -> list[SimpleNamespace]:
+        if word not in ("car", "auto"):
+            return []
+        lemmas = [SimpleNamespace(name=lambda name=name: name) for name in ("car", "auto", "motor_car")]
+        return [SimpleNamespace(lemmas=lambda: lemmas)]
+
+
+def test_meteor_by_hand() -> None:
+    pytest.importorskip("nltk")
+    meteor = load_meteor(Thesaurus())
+    fragmentation = 0.5 * (1 / 4) ** 3
+    assert meteor("The auto was parked.", ["the car was parking"]) == pytest.approx(1 - fragmentation)
+    harmonic = (2 / 3 * 2 / 4) / (0.9 * 2 / 3 + 0.1 * 2 / 4)
+    assert meteor("the red car", ["x the y car"]) == pytest.approx(harmonic * (1 - 0.5 * (2 / 2) ** 3))
+    assert meteor("bike", ["car", "bike"]) > meteor("bike", ["car"]) == 0
+    with pytest.raises(InputError, match="at least one reference"):
+        meteor("x", [])
+
+
+def test_meteor_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        import nltk
+    except ImportError:
+        with pytest.raises(MissingExtraError, match=r"qgrag\[answers\]"):
+            load_meteor()
+        return
+    monkeypatch.setattr(nltk.data, "path", [])
+    with pytest.raises(MissingComponentError, match=r"nltk\.downloader wordnet"):
+        load_meteor()
