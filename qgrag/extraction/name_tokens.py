@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -87,14 +87,8 @@ class NameMatcher(Generic[K]):
         return len(self._values)
 
     def longest(self, tokens: Sequence[NameToken]) -> list[NameMatch[K]]:
-        """Non-overlapping matches, longest first where two compete, then leftmost; returned in text order."""
-        taken = [False] * len(tokens)
-        chosen = []
-        for match in sorted(self.all(tokens), key=lambda m: (m.first - m.last, m.first)):
-            if not any(taken[match.first : match.last]):
-                taken[match.first : match.last] = [True] * (match.last - match.first)
-                chosen.append(match)
-        return sorted(chosen, key=lambda m: m.first)
+        """The matches that `longest_first` keeps of all."""
+        return longest_first(self.all(tokens))
 
     def all(self, tokens: Sequence[NameToken]) -> list[NameMatch[K]]:
         """Every match, overlapping ones too, by first token, longer ones first."""
@@ -119,5 +113,19 @@ class NameMatcher(Generic[K]):
         return value
 
 
+def longest_first(matches: Iterable[NameMatch[K]]) -> list[NameMatch[K]]:
+    """Matches without overlaps: of two that compete the longer, then the one further left; in text order."""
+    taken: set[int] = set()
+    chosen = []
+    for match in sorted(matches, key=lambda m: (m.first - m.last, m.first)):
+        span = range(match.first, match.last)
+        if taken.isdisjoint(span):
+            taken.update(span)
+            chosen.append(match)
+    return sorted(chosen, key=lambda m: m.first)
+
+
 def _fold(text: str) -> str:
+    if text.isascii():
+        return text.lower()
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())

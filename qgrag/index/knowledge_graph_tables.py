@@ -1,0 +1,218 @@
+"""The knowledge graph as tables and tensors, in memory and on disk."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow as pa
+import torch
+from torch import Tensor
+from torch_geometric.data import HeteroData
+
+from qgrag.corpus.records import text_key
+from qgrag.index.storage import read_json, read_table, read_tensors, write_json, write_table, write_tensors
+
+ENTITY_SCHEMA = pa.schema(
+    [("name", pa.string()), ("type", pa.string()), ("aliases", pa.list_(pa.string())), ("titled", pa.bool_())]
+)
+TRIPLE_SCHEMA = pa.schema(
+    [
+        ("head", pa.int32()),
+        ("relation", pa.string()),
+        ("tail", pa.int32()),
+        ("weight", pa.float32()),
+        ("sentence", pa.string()),
+        ("chunks", pa.list_(pa.int32())),
+    ]
+)
+MENTION_SCHEMA = pa.schema(
+    [("entity", pa.int32()), ("chunk", pa.int32()), ("count", pa.int32()), ("titled", pa.bool_())]
+)
+DESCRIPTION_SCHEMA = pa.schema([("entity", pa.int32()), ("chunk", pa.int32()), ("text", pa.string())])
+MERGE_SCHEMA = pa.schema(
+    [("kept", pa.string()), ("merged", pa.string()), ("rule", pa.string()), ("similarity", pa.float32())]
+)
+_TABLES = {
+    "entities": ENTITY_SCHEMA,
+    "triples": TRIPLE_SCHEMA,
+    "mentions": MENTION_SCHEMA,
+    "descriptions": DESCRIPTION_SCHEMA,
+    "merges": MERGE_SCHEMA,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class KnowledgeGraph:
+    """E entities, T triples between them, and their mentions in chunks.
+
+    Entities are sorted by the key of their name; triples by head, tail and relation; mentions by entity and
+    chunk; descriptions by entity and chunk.
+
+    Args:
+        entities: `ENTITY_SCHEMA`; `titled` marks the title of a document.
+        triples: `TRIPLE_SCHEMA`; `weight` is the number of chunks that say it, `chunks` are their rows,
+            ascending.
+        mentions: `MENTION_SCHEMA`; `count` is how often the chunk names the entity, `titled` whether it is
+            its title.
+        descriptions: `DESCRIPTION_SCHEMA`; what the chunks tell of an entity.
+        merges: `MERGE_SCHEMA`; each name that was joined to another, by which rule, and at what cosine.
+        vectors: float32 [E, d], unit vectors of the entities' names; [0, 0] before they are embedded.
+        dropped: what the gate of the build refused, by kind (`self_loops`, `unnamed`, `repeated_triples`).
+    """
+
+    entities: pa.Table
+    triples: pa.Table
+    mentions: pa.Table
+    descriptions: pa.Table
+    merges: pa.Table
+    vectors: Tensor
+    dropped: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def num_entities(self) -> int:
+        return int(self.entities.num_rows)
+
+    @property
+    def num_triples(self) -> int:
+        return int(self.triples.num_rows)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Canonical name of each entity."""
+        return list(self.entities["name"].to_pylist())
+
+    @cached_property
+    def types(self) -> list[str]:
+        return list(self.entities["type"].to_pylist())
+
+    @cached_property
+    def aliases(self) -> list[list[str]]:
+        """Other spellings of each entity, without its canonical name."""
+        return list(self.entities["aliases"].to_pylist())
+
+    @cached_property
+    def relations(self) -> list[str]:
+        """Relation of each triple."""
+        return list(self.triples["relation"].to_pylist())
+
+    @cached_property
+    def edge_index(self) -> Tensor:
+        """Heads and tails of the triples, int64 [2, T]."""
+        return torch.stack([_column(self.triples, "head"), _column(self.triples, "tail")])
+
+    @cached_property
+    def edge_weight(self) -> Tensor:
+        """Number of chunks that say each triple, float32 [T]."""
+        return torch.from_numpy(self.triples["weight"].to_numpy().copy())
+
+    @cached_property
+    def triple_chunks(self) -> tuple[Tensor, Tensor]:
+        """Provenance of the triples: chunks int64 [M] and ptr int64 [T + 1]."""
+        lists = self.triples["chunks"].combine_chunks()
+        counts = torch.from_numpy(lists.value_lengths().to_numpy(zero_copy_only=False).copy()).long()
+        return torch.from_numpy(lists.flatten().to_numpy().copy()).long(), _ptr(counts)
+
+    @cached_property
+    def mention_index(self) -> Tensor:
+        """Entities and the chunks that name them, int64 [2, M]."""
+        return torch.stack([_column(self.mentions, "entity"), _column(self.mentions, "chunk")])
+
+    @cached_property
+    def mention_count(self) -> Tensor:
+        """How often each mention's chunk names its entity, float32 [M]."""
+        return _column(self.mentions, "count").float()
+
+    @cached_property
+    def mention_titled(self) -> Tensor:
+        """Whether each mention's entity is its chunk's title, bool [M]."""
+        return torch.from_numpy(self.mentions["titled"].to_numpy(zero_copy_only=False).copy())
+
+    @cached_property
+    def descriptions_ptr(self) -> Tensor:
+        """Entity e has the rows ptr[e] to ptr[e + 1] - 1 of `descriptions`; int64 [E + 1]."""
+        return _ptr(torch.bincount(_column(self.descriptions, "entity"), minlength=self.num_entities))
+
+    def triple_texts(self, rows: Sequence[int]) -> list[str]:
+        """'head relation tail' for each of the given triples."""
+        heads, tails = self.edge_index.tolist() if len(rows) == self.num_triples else self.edge_index[:, rows].tolist()
+        relations = self.relations
+        return [f"{self.names[h]} {relations[r]} {self.names[t]}" for h, r, t in zip(heads, rows, tails, strict=True)]
+
+    def to_pyg(self, num_chunks: int) -> HeteroData:
+        """The graph as PyG data: `entity` and `chunk` nodes, `relates` and `mentioned_in` edges with their weights."""
+        data = HeteroData()
+        data["entity"].num_nodes = self.num_entities
+        if len(self.vectors):
+            data["entity"].x = self.vectors
+        data["chunk"].num_nodes = num_chunks
+        data["entity", "relates", "entity"].edge_index = self.edge_index
+        data["entity", "relates", "entity"].edge_weight = self.edge_weight
+        data["entity", "mentioned_in", "chunk"].edge_index = self.mention_index
+        data["entity", "mentioned_in", "chunk"].edge_weight = self.mention_count
+        return data
+
+    def counts(self) -> dict[str, int]:
+        """Sizes, for the manifest of an index and its report."""
+        sizes = {"entities": self.num_entities, "triples": self.num_triples, "mentions": self.mentions.num_rows}
+        return sizes | {"merged_names": self.merges.num_rows} | {f"dropped_{k}": v for k, v in self.dropped.items()}
+
+    def known_vectors(self) -> Iterator[tuple[list[str], Tensor]]:
+        """Content keys of embedded texts with their vectors, which the next build need not make again."""
+        if len(self.vectors):
+            yield [text_key(name) for name in self.names], self.vectors
+
+    def check(self, num_chunks: int) -> list[str]:
+        """What is wrong with the graph, empty if nothing: edges to nowhere, self-loops, entities that nothing holds."""
+        problems = []
+        ends = {
+            "triple": (self.edge_index.flatten(), self.num_entities, "entity"),
+            "mention": (self.mention_index[0], self.num_entities, "entity"),
+            "mention's chunk": (self.mention_index[1], num_chunks, "chunk"),
+            "triple's chunk": (self.triple_chunks[0], num_chunks, "chunk"),
+            "description": (_column(self.descriptions, "entity"), self.num_entities, "entity"),
+            "description's chunk": (_column(self.descriptions, "chunk"), num_chunks, "chunk"),
+        }
+        for what, (values, bound, of) in ends.items():
+            if len(values) and not 0 <= int(values.min()) <= int(values.max()) < bound:
+                outside = int(values.max() if int(values.max()) >= bound else values.min())
+                problems.append(f"knowledge graph: a {what} leads to {of} {outside} of {bound}")
+        loops = int((self.edge_index[0] == self.edge_index[1]).sum())
+        if loops:
+            problems.append(f"knowledge graph: {loops} triples lead from an entity to itself")
+        held = torch.zeros(self.num_entities, dtype=torch.bool)
+        if not problems:
+            held[self.edge_index.flatten()] = True
+            held[self.mention_index[0]] = True
+            held[_column(self.descriptions, "entity")] = True
+            if orphans := int((~held).sum()):
+                problems.append(f"knowledge graph: {orphans} entities occur in no chunk, triple or description")
+            if unsupported := int((self.triple_chunks[1].diff() == 0).sum()):
+                problems.append(f"knowledge graph: {unsupported} triples come from no chunk")
+        if len(self.vectors) not in (0, self.num_entities):
+            problems.append(f"knowledge graph: {len(self.vectors)} vectors for {self.num_entities} entities")
+        return problems
+
+    def save(self, folder: Path) -> None:
+        """Write Parquet tables, a safetensors file and a JSON file into `folder`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, schema in _TABLES.items():
+            table = getattr(self, name)
+            write_table(folder / f"{name}.parquet", {c: table[c] for c in schema.names}, schema)
+        write_tensors(folder / "vectors.safetensors", {"names": self.vectors})
+        write_json(folder / "dropped.json", self.dropped)
+
+    @classmethod
+    def load(cls, folder: Path) -> "KnowledgeGraph":
+        """Raises IndexFormatError: a file is missing or torn."""
+        tables = {name: read_table(folder / f"{name}.parquet") for name in _TABLES}
+        vectors = read_tensors(folder / "vectors.safetensors")["names"]
+        return cls(**tables, vectors=vectors, dropped=read_json(folder / "dropped.json"))
+
+
+def _column(table: pa.Table, name: str) -> Tensor:
+    return torch.from_numpy(table[name].to_numpy().copy()).long()
+
+
+def _ptr(counts: Tensor) -> Tensor:
+    return torch.cat([torch.zeros(1, dtype=torch.long), counts.cumsum(0)])
