@@ -1,0 +1,127 @@
+"""Every answer of a model, on disk before it is used, so that no run pays for the same answer twice."""
+
+import hashlib
+import json
+import sqlite3
+import threading
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from qgrag.errors import ConfigError
+from qgrag.llm.records import Reply, Request
+
+FORMAT = 1
+LOCK_SECONDS = 60.0
+
+_CREATE = """
+CREATE TABLE IF NOT EXISTS replies (
+    key TEXT PRIMARY KEY,
+    model TEXT NOT NULL,
+    step TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    text TEXT NOT NULL,
+    finish_reason TEXT NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    rejected INTEGER NOT NULL DEFAULT 0,
+    created REAL NOT NULL
+) WITHOUT ROWID
+"""
+
+
+class ResponseCache:
+    """Answers in one SQLite file, shared by any number of threads and processes (write-ahead log).
+
+    A key covers the model, the messages, every parameter of generation and the schema. An answer that
+    turned out to be of no use is kept for inspection, marked as rejected, and is not returned again.
+
+    Args:
+        path: the file; it and its folder are made if need be.
+
+    Raises:
+        ConfigError: the file is no response cache, or one of a newer format.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.Lock()
+        self._connection = sqlite3.connect(
+            self.path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            self._open()
+        except sqlite3.DatabaseError as error:
+            self._connection.close()
+            raise ConfigError(
+                f"{self.path} is not a response cache ({error}); remove it, or name another file"
+            ) from error
+
+    def _open(self) -> None:
+        self._connection.execute(f"PRAGMA busy_timeout = {int(LOCK_SECONDS * 1000)}")
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if version > FORMAT:
+            self._connection.close()
+            raise ConfigError(
+                f"response cache {self.path} has format {version}, this version reads {FORMAT}; name another file"
+            )
+        self._connection.execute(_CREATE)
+        self._connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+    def get(self, key: str) -> Reply | None:
+        """The answer kept under a key, unless it was rejected."""
+        with self._lock:
+            row = self._connection.execute(
+                "SELECT text, finish_reason, prompt_tokens, completion_tokens FROM replies"
+                " WHERE key = ? AND NOT rejected",
+                (key,),
+            ).fetchone()
+        if row is None:
+            return None
+        text, finish_reason, prompt_tokens, completion_tokens = row
+        return Reply(text, finish_reason, prompt_tokens, completion_tokens)
+
+    def put(self, key: str, model: str, step: str, owner: str, reply: Reply) -> None:
+        """Keep an answer; it is on disk when this returns."""
+        row = (
+            key,
+            model,
+            step,
+            owner,
+            reply.text,
+            reply.finish_reason,
+            reply.prompt_tokens,
+            reply.completion_tokens,
+            time.time(),
+        )
+        with self._lock:
+            self._connection.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)", row)
+
+    def reject(self, key: str) -> None:
+        """Mark an answer as of no use: the next run asks again."""
+        with self._lock:
+            self._connection.execute("UPDATE replies SET rejected = 1 WHERE key = ?", (key,))
+
+    def __len__(self) -> int:
+        with self._lock:
+            (count,) = self._connection.execute("SELECT count(*) FROM replies WHERE NOT rejected").fetchone()
+        return int(count)
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+
+def request_key(model: str, request: Request) -> str:
+    """64 hex digits of BLAKE2b over the model and everything in the request that shapes the answer."""
+    content = {
+        "model": model,
+        "messages": request.messages,
+        "sampling": asdict(request.sampling),
+        "schema": request.schema,
+    }
+    text = json.dumps(content, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode("ascii"), digest_size=32).hexdigest()

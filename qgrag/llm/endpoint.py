@@ -1,0 +1,211 @@
+"""Any OpenAI-compatible chat endpoint: vLLM, SGLang, Ollama, llama.cpp, OpenAI and others."""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import openai
+
+from qgrag.llm.backend import OnReply, over_budget
+from qgrag.llm.budget import Budget
+from qgrag.llm.config import LLMConfig
+from qgrag.llm.endpoint_client import NO_KEY, endpoint_url, make_client
+from qgrag.llm.endpoint_errors import ATTEMPT_ERRORS, Fault, classify
+from qgrag.llm.endpoint_reply import read_response
+from qgrag.llm.errors import LLMUnavailableError
+from qgrag.llm.event_loop import LoopThread
+from qgrag.llm.open_calls import OpenCalls
+from qgrag.llm.pacing import Pacer, retry_delay
+from qgrag.llm.records import Reply, Request
+from qgrag.llm.structured import LADDER, Rung, next_rung, with_format
+from qgrag.llm.tokens import estimate_message_tokens
+
+logger = logging.getLogger(__name__)
+
+FAILURES_IN_A_ROW = 8
+ENDPOINT_FAULTS = frozenset({"rate_limit", "server", "timeout", "connection"})
+
+
+class EndpointBackend:
+    """Sends requests concurrently, retries what may pass, and finds out how the endpoint takes a schema.
+
+    After `FAILURES_IN_A_ROW` requests (or twice the concurrency, if that is more) have used up their
+    attempts one after another, or as many as were ever sent have found nobody there, the endpoint counts
+    as unavailable.
+    """
+
+    def __init__(self, config: LLMConfig) -> None:
+        self.config = config
+        self._client = make_client(config.base_url, config.pace)
+        self._url = endpoint_url(self._client)
+        self._secret = "" if self._client.api_key == NO_KEY else self._client.api_key
+        self._loop = LoopThread()
+        self._pacer = Pacer(config.pace.requests_per_minute, config.pace.tokens_per_minute)
+        self._rng = random.Random()
+        self._rung: Rung = LADDER[0] if config.structured == "auto" else config.structured
+        self._rung_known = config.structured != "auto"
+        self._finding_rung = asyncio.Lock()
+        self._limit_field = "max_tokens"
+        self._answered = False
+        self._failed_in_a_row = 0
+
+    @property
+    def name(self) -> str:
+        return self.config.model
+
+    def generate(self, requests: Sequence[Request], budget: Budget, on_reply: OnReply) -> None:
+        """See `Backend.generate`."""
+        self._loop.run(self._generate(requests, budget, on_reply))
+
+    def close(self) -> None:
+        self._loop.run(self._client.close())
+        self._loop.close()
+
+    async def _generate(self, requests: Sequence[Request], budget: Budget, on_reply: OnReply) -> None:
+        calls = OpenCalls(self._url, self.config.pace.quiet_seconds)
+        queue = iter(enumerate(requests))
+        watch = asyncio.create_task(calls.watch())
+        workers = min(self.config.pace.concurrency, len(requests))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(workers):
+                    group.create_task(self._work(queue, budget, calls, on_reply))
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+        finally:
+            watch.cancel()
+
+    async def _work(
+        self, queue: Iterator[tuple[int, Request]], budget: Budget, calls: OpenCalls, on_reply: OnReply
+    ) -> None:
+        for i, request in queue:
+            if not budget.admit():
+                on_reply(i, over_budget(budget))
+                continue
+            with calls.open(request.owner):
+                reply = await self._answer(request)
+            budget.spend(reply.prompt_tokens + reply.completion_tokens)
+            on_reply(i, reply)
+
+    async def _answer(self, request: Request) -> Reply:
+        """The reply after as many attempts as it takes or are allowed."""
+        attempts = self.config.pace.max_retries + 1
+        fault = Fault("server", "no attempt was made")
+        for attempt in range(attempts):
+            await self._wait_for_turn(request)
+            started = time.monotonic()
+            try:
+                response = await self._post_structured(request)
+            except ATTEMPT_ERRORS as error:
+                fault = classify(error, time.monotonic() - started, self._secret)
+            else:
+                self._answered, self._failed_in_a_row = True, 0
+                reply, found = read_response(response, request, time.monotonic() - started, attempt)
+                self._pacer.correct(reply.prompt_tokens + reply.completion_tokens - self._estimate(request))
+                if found is None:
+                    return reply
+                fault = found
+            if fault.ends:
+                raise LLMUnavailableError(self._unavailable(fault))
+            if not fault.passes or attempt + 1 == attempts:
+                break
+            await self._back_off(fault, attempt, request)
+        self._count_failure(fault)
+        return Reply(retries=attempt, error=fault.as_error(attempt + 1))
+
+    async def _wait_for_turn(self, request: Request) -> None:
+        wait = self._pacer.book(time.monotonic(), self._estimate(request))
+        if wait > 0:
+            await asyncio.sleep(wait)
+
+    async def _back_off(self, fault: Fault, attempt: int, request: Request) -> None:
+        delay = retry_delay(attempt, fault.retry_after, self._rng)
+        if fault.kind == "rate_limit":
+            self._pacer.hold(time.monotonic() + delay)
+        logger.info("%s: %s; attempt %d in %.1f s", request.owner or "request", fault.message, attempt + 2, delay)
+        await asyncio.sleep(delay)
+
+    async def _post_structured(self, request: Request) -> Any:
+        if request.schema is not None and not self._rung_known:
+            async with self._finding_rung:
+                if not self._rung_known:
+                    return await self._descend(request)
+        return await self._descend(request)
+
+    async def _descend(self, request: Request) -> Any:
+        """Post in the least demanding way known to be needed, and go further down where the endpoint refuses.
+
+        Once the way is known, a server error is a server error; before, it may be the endpoint's answer to a
+        `response_format` that it does not know. `_rung` moves only when the lower way has worked.
+        """
+        rung: Rung | None = self._rung
+        while True:
+            try:
+                response = await self._post(request, rung or "prompt")
+            except openai.APIStatusError as error:
+                fault = classify(error, 0.0)
+                refused = fault.may_be_format and not (self._rung_known and fault.kind == "server")
+                lower = next_rung(rung) if rung and request.schema is not None else None
+                if not refused or lower is None or self.config.structured != "auto":
+                    raise
+                rung = lower
+                continue
+            if request.schema is not None and not self._rung_known and rung is not None:
+                if rung != self._rung:
+                    logger.warning("%s does not take %s; asking for JSON by %s", self._url, self._rung, rung)
+                self._rung, self._rung_known = rung, True
+            return response
+
+    async def _post(self, request: Request, rung: Rung) -> Any:
+        messages, response_format = with_format(request, rung)
+        sampling = request.sampling
+        body: dict[str, Any] = {
+            "model": self.config.model,
+            "messages": messages,
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+        }
+        if sampling.seed is not None:
+            body["seed"] = sampling.seed
+        if sampling.stop:
+            body["stop"] = list(sampling.stop)
+        if response_format is not None:
+            body["response_format"] = response_format
+        if sampling.extra:
+            body["extra_body"] = dict(sampling.extra)
+        body[self._limit_field] = sampling.max_tokens
+        try:
+            return await self._create(body)
+        except openai.BadRequestError as error:
+            if self._limit_field != "max_tokens" or "max_completion_tokens" not in str(error):
+                raise
+        self._limit_field = "max_completion_tokens"
+        body[self._limit_field] = body.pop("max_tokens")
+        return await self._create(body)
+
+    async def _create(self, body: dict[str, Any]) -> Any:
+        async with asyncio.timeout(self.config.pace.total_timeout):
+            return await self._client.chat.completions.create(**body)
+
+    def _estimate(self, request: Request) -> int:
+        """Tokens of the prompt, and of an answer of half the allowed length."""
+        return estimate_message_tokens(request.messages) + request.sampling.max_tokens // 2
+
+    def _count_failure(self, fault: Fault) -> None:
+        if fault.kind not in ENDPOINT_FAULTS:
+            return
+        self._failed_in_a_row += 1
+        nobody_there = fault.kind == "connection" and not self._answered
+        if nobody_there or self._failed_in_a_row >= max(FAILURES_IN_A_ROW, 2 * self.config.pace.concurrency):
+            raise LLMUnavailableError(self._unavailable(fault))
+
+    def _unavailable(self, fault: Fault) -> str:
+        remedy = {
+            "connection": "start the server, or correct llm.base_url",
+            "request": "check llm.model and llm.base_url, and the key in QGRAG_LLM_API_KEY or OPENAI_API_KEY",
+            "rate_limit": "lower llm.pace, or raise the quota; what was answered is kept, run the same again later",
+        }.get(fault.kind, "what was answered is kept; run the same again when the server is well")
+        return f"the language model {self.config.model!r} at {self._url} cannot be used: {fault.message}; {remedy}"

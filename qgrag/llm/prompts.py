@@ -1,0 +1,154 @@
+"""Prompts: text files, one a step, with declared placeholders; any can be replaced by a file of the
+user's."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Literal, cast
+
+from qgrag.llm.errors import PromptError
+from qgrag.llm.records import Message
+
+Role = Literal["system", "user", "assistant"]
+
+PLACEHOLDERS: Mapping[str, frozenset[str]] = {
+    "pairs": frozenset({"language", "count", "title", "text"}),
+    "pairs_more": frozenset({"count"}),
+    "triples": frozenset({"language", "title", "text"}),
+    "entities": frozenset({"language", "title", "text"}),
+    "entities_more": frozenset(),
+    "query_entities": frozenset({"query"}),
+    "implicit_nodes": frozenset({"count", "query", "nodes", "triples"}),
+    "entity_questions": frozenset({"language", "count", "query", "entity"}),
+    "entity_summary": frozenset({"language", "query", "entity", "questions", "descriptions"}),
+    "answer_short": frozenset({"language", "unknown", "query", "evidence"}),
+    "answer_long": frozenset({"language", "unknown", "query", "evidence"}),
+    "answer_without_evidence": frozenset({"language", "query"}),
+    "judge_correct": frozenset({"query", "reference", "answer"}),
+    "judge_pair": frozenset({"query", "first", "second"}),
+    "judge_subgraph": frozenset({"query", "triples"}),
+    "json_format": frozenset({"schema"}),
+    "ask_again": frozenset({"error"}),
+}
+"""What each prompt's step fills in; a file has to use exactly these."""
+
+_SECTION = re.compile(r"^=== (system|user|assistant) ===[ \t]*$", re.M)
+
+
+@dataclass(frozen=True)
+class PromptConfig:
+    """What of the prompts a user decides on.
+
+    Args:
+        language: the language that answers and extractions are written in, by its name; empty: that of the
+            text.
+        files: prompt name to a file that replaces the one that comes with the package.
+    """
+
+    language: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.files) - set(PLACEHOLDERS))
+        if unknown:
+            raise PromptError(f"prompts.files: no prompt is named {unknown[0]!r}; there are {', '.join(PLACEHOLDERS)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A conversation with placeholders: perhaps a system turn and worked examples, and the user turn to
+    answer."""
+
+    name: str
+    turns: tuple[tuple[Role, Template], ...]
+
+    def fill(self, **values: object) -> list[Message]:
+        """The messages, with every placeholder replaced."""
+        return [{"role": role, "content": turn.substitute(values).strip()} for role, turn in self.turns]
+
+    @property
+    def examples(self) -> str:
+        """The text of the worked examples: every turn between the system turn and the last."""
+        turns = self.turns[1:-1] if self.turns[0][0] == "system" else self.turns[:-1]
+        return "\n".join(turn.template for _, turn in turns)
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hex digits over roles and texts."""
+        text = "\x00".join(f"{role}\x00{turn.template}" for role, turn in self.turns)
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+class Prompts:
+    """The prompts of a run, replaced files read in their place."""
+
+    def __init__(self, config: PromptConfig | None = None) -> None:
+        self.config = config or PromptConfig()
+
+    def __getitem__(self, name: str) -> Prompt:
+        """Raises:
+        PromptError: the file that replaces the prompt cannot be used.
+        """
+        path = self.config.files.get(name)
+        return load_prompt(name) if path is None else read_prompt(name, Path(path))
+
+    @property
+    def language(self) -> str:
+        """The sentence that says which language to write in."""
+        if self.config.language:
+            return f"Write in {self.config.language}, whatever the language of the text."
+        return "Write in the language of the text; do not translate."
+
+
+@cache
+def load_prompt(name: str) -> Prompt:
+    """A prompt that comes with the package."""
+    return parse_prompt(name, files("qgrag.llm").joinpath("prompts", f"{name}.txt").read_text("utf-8"), name)
+
+
+def read_prompt(name: str, path: Path) -> Prompt:
+    """A user's file in place of the prompt `name`.
+
+    Raises:
+        PromptError: it cannot be read, or does not have the turns and placeholders that its step needs.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PromptError(f"prompt {name!r}: cannot read {path}: {error}") from error
+    return parse_prompt(name, text, str(path))
+
+
+def parse_prompt(name: str, text: str, where: str) -> Prompt:
+    """Split a prompt file at its lines `=== system ===`, `=== user ===` and `=== assistant ===`, and check
+    it."""
+    pieces = _SECTION.split(text)
+    roles, bodies = cast(list[Role], pieces[1::2]), pieces[2::2]
+    if pieces[0].strip() or not roles:
+        raise PromptError(f"prompt {where}: it has to start with a line '=== system ===' or '=== user ==='")
+    if roles[-1] != "user":
+        raise PromptError(f"prompt {where}: the last turn has to be the user's, not the {roles[-1]}'s")
+    turns = tuple((role, Template(body)) for role, body in zip(roles, bodies, strict=True))
+    for _, turn in turns:
+        if not turn.is_valid():
+            raise PromptError(f"prompt {where}: a '$' that starts no placeholder has to be written '$$'")
+    found = {identifier for _, turn in turns for identifier in turn.get_identifiers()}
+    if unknown := sorted(found - PLACEHOLDERS[name]):
+        raise PromptError(f"prompt {where}: nothing fills ${{{unknown[0]}}}; this step has {_listed(name)}")
+    if missing := sorted(PLACEHOLDERS[name] - found):
+        raise PromptError(f"prompt {where}: ${{{missing[0]}}} is missing; this step needs {_listed(name)}")
+    return Prompt(name, turns)
+
+
+def fill_turn(name: str, **values: object) -> str:
+    """The only turn of one of the package's prompts, filled."""
+    return load_prompt(name).fill(**values)[-1]["content"]
+
+
+def _listed(name: str) -> str:
+    return ", ".join(f"${{{p}}}" for p in sorted(PLACEHOLDERS[name])) or "no placeholders"

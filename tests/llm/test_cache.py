@@ -1,0 +1,186 @@
+import multiprocessing
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from qgrag.errors import ConfigError
+from qgrag.llm.cache import FORMAT, ResponseCache, request_key
+from qgrag.llm.config import Sampling
+from qgrag.llm.errors import LLMUnavailableError
+from qgrag.llm.records import Reply, Request
+from qgrag.llm.usage import measure
+from tests.llm.server import Answer, Call, asking, connected, fail, say, serving
+
+REQUEST = Request(({"role": "user", "content": "谁是李华？"},), Sampling())
+
+
+def test_the_key_covers_all_that_shapes_an_answer_and_nothing_else() -> None:
+    changed = [
+        replace(REQUEST, messages=({"role": "system", "content": "谁是李华？"},)),
+        replace(REQUEST, messages=({"role": "user", "content": "谁是王伟？"},)),
+        replace(REQUEST, schema={"type": "object"}),
+        *(
+            replace(REQUEST, sampling=sampling)
+            for sampling in (
+                Sampling(temperature=0.1),
+                Sampling(top_p=0.9),
+                Sampling(seed=1),
+                Sampling(max_tokens=9),
+                Sampling(stop=("x",)),
+                Sampling(extra={"top_k": 1}),
+            )
+        ),
+    ]
+    keys = {request_key("m", REQUEST), request_key("n", REQUEST), *(request_key("m", r) for r in changed)}
+    assert len(keys) == len(changed) + 2
+    assert request_key("m", replace(REQUEST, owner="chunk 9")) == request_key("m", REQUEST)
+
+
+def test_what_is_put_is_got_until_it_is_rejected(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path / "deep" / "cache.sqlite")
+    reply = Reply("回答\n\x00", "stop", 3, 4)
+    cache.put("k", "m", "step", "chunk", reply)
+    assert cache.get("k") == reply
+    assert len(cache) == 1
+    cache.close()
+    cache = ResponseCache(tmp_path / "deep" / "cache.sqlite")
+    assert cache.get("k") == reply
+    cache.reject("k")
+    assert cache.get("k") is None
+    assert len(cache) == 0
+    cache.close()
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no database at all, but longer than a header of one" * 10)
+    with pytest.raises(ConfigError, match="text"):
+        ResponseCache(tmp_path / "text")
+    connection = sqlite3.connect(tmp_path / "newer")
+    connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
+    connection.close()
+    with pytest.raises(ConfigError, match="format"):
+        ResponseCache(tmp_path / "newer")
+
+
+def _fill(path: Path, process: int) -> None:
+    cache = ResponseCache(path)
+    for i in range(50):
+        cache.put(f"{i}", "m", "step", f"{process}", Reply(f"answer {i}", "stop", 1, 1))
+        cache.put(f"{process}-{i}", "m", "step", f"{process}", Reply("own", "stop", 1, 1))
+    cache.close()
+
+
+def test_processes_share_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "cache.sqlite"
+    workers = [multiprocessing.get_context("spawn").Process(target=_fill, args=(path, p)) for p in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+        assert worker.exitcode == 0
+    cache = ResponseCache(path)
+    assert len(cache) == 150
+    assert all(cache.get(f"{i}") == Reply(f"answer {i}", "stop", 1, 1) for i in range(50))
+    cache.close()
+
+
+def test_nothing_is_paid_twice(tmp_path: Path) -> None:
+    with serving(lambda call: say(f"answer to {call.prompt}")) as server:
+        with connected(server, tmp_path / "cache.sqlite") as model:
+            first = model.complete(asking("a", "b", "a"), step="test")
+        assert len(server.calls) == 2
+        with connected(server, tmp_path / "cache.sqlite") as model, measure() as meter:
+            second = model.complete(asking("a", "b", "c"), step="test", owners=["1", "2", "3"])
+        assert len(server.calls) == 3
+    assert [c.text for c in first] == ["answer to a", "answer to b", "answer to a"]
+    assert [c.cached for c in second] == [True, True, False]
+    assert (meter.steps["test"].calls, meter.steps["test"].cache_hits) == (1, 2)
+    assert meter.of("1")["test"].cache_hits == 1
+
+
+def test_without_a_cache_every_run_asks() -> None:
+    with serving(lambda call: say("x")) as server:
+        for _ in range(2):
+            with connected(server) as model:
+                model.complete(asking("a"), step="test")
+        assert len(server.calls) == 2
+
+
+def test_answers_before_an_endpoint_broke_are_kept(tmp_path: Path) -> None:
+    def behave(call: Call) -> Answer:
+        return say("x") if call.number < 7 else fail(401)
+
+    with serving(behave) as server:
+        with connected(server, tmp_path / "cache.sqlite") as model, pytest.raises(LLMUnavailableError):
+            model.complete(asking(*map(str, range(40))), step="test")
+        server.behave = lambda call: say("x")
+        before = len(server.calls)
+        with connected(server, tmp_path / "cache.sqlite") as model:
+            completions = model.complete(asking(*map(str, range(40))), step="test")
+        assert all(c.text == "x" for c in completions)
+        assert len(server.calls) - before == 40 - 7
+
+
+RUN = """
+import sys
+from pathlib import Path
+from qgrag.llm.config import LLMConfig, Pace
+from qgrag.llm.load import load_language_model
+config = LLMConfig(model="stub", base_url=sys.argv[1], pace=Pace(concurrency=2))
+model = load_language_model(config, Path(sys.argv[2]))
+model.complete([[{"role": "user", "content": str(i)}] for i in range(30)], step="test")
+print("finished")
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_killed_run_resumes_without_paying_again(tmp_path: Path, how: signal.Signals) -> None:
+    reached, never = threading.Event(), threading.Event()
+
+    def behave(call: Call) -> Answer:
+        if call.number >= 12:
+            reached.set()
+            return Answer(body=say("late").body, wait=never)
+        return say(f"answer {call.prompt}")
+
+    with serving(behave) as server:
+        arguments = [sys.executable, "-c", RUN, server.url, str(tmp_path / "cache.sqlite")]
+        run = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment())
+        assert reached.wait(60)
+        answered = _wait_for_rows(tmp_path / "cache.sqlite", 12)
+        started = time.monotonic()
+        run.send_signal(how)
+        _, errors = run.communicate(timeout=60)
+        assert run.returncode != 0
+        if how == signal.SIGINT:
+            assert b"KeyboardInterrupt" in errors
+            assert time.monotonic() - started < 20
+        never.set()
+        server.behave = lambda call: say(f"answer {call.prompt}")
+        before = len(server.calls)
+        output = subprocess.run(arguments, capture_output=True, text=True, timeout=60, env=_environment(), check=True)
+        assert output.stdout == "finished\n"
+        assert len(server.calls) - before == 30 - answered
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.getcwd()}
+
+
+def _wait_for_rows(path: Path, rows: int) -> int:
+    for _ in range(200):
+        cache = ResponseCache(path)
+        count = len(cache)
+        cache.close()
+        if count >= rows:
+            break
+        time.sleep(0.05)
+    return count

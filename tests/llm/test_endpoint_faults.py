@@ -1,0 +1,174 @@
+import logging
+import threading
+
+import pytest
+
+from qgrag.llm.config import Pace, Sampling
+from qgrag.llm.errors import LLMUnavailableError
+from qgrag.llm.records import Completion
+from qgrag.llm.usage import measure
+from tests.llm.server import Answer, Behaviour, Call, asking, connected, fail, say, serving
+
+
+def ask(behave: Behaviour, *texts: str, pace: Pace | None = None) -> tuple[list[Completion], list[Call]]:
+    with serving(behave) as server, connected(server, pace=pace) as model:
+        completions = model.complete(asking(*texts), step="test", owners=[f"chunk {t}" for t in texts])
+        return completions, server.calls
+
+
+def first_then(first: Answer, then: Answer) -> Behaviour:
+    return lambda call: first if call.number == 0 else then
+
+
+def test_answers_come_in_the_order_of_the_questions() -> None:
+    texts = [f"q{i}" for i in range(20)]
+    completions, _ = ask(lambda call: say(f"answer to {call.prompt}"), *texts)
+    assert [c.text for c in completions] == [f"answer to {t}" for t in texts]
+
+
+def test_no_more_calls_are_open_than_configured() -> None:
+    with serving(lambda call: say("x")) as server:
+        gate = threading.Event()
+        server.behave = lambda call: Answer(body=say("x").body, wait=gate)
+        threading.Timer(0.2, gate.set).start()
+        with connected(server, pace=Pace(concurrency=3)) as model:
+            model.complete(asking(*map(str, range(12))), step="test")
+        assert server.most_open == 3
+
+
+def test_parameters_arrive() -> None:
+    with serving(lambda call: say("x")) as server:
+        sampling = Sampling(0.5, 0.9, 7, 33, ("END",), {"top_k": 20})
+        with connected(server, sampling=sampling) as model:
+            model.complete(asking("hello"), step="test")
+        body = server.calls[0].body
+    assert body["messages"] == [{"role": "user", "content": "hello"}]
+    expected = {"temperature": 0.5, "top_p": 0.9, "seed": 7, "max_tokens": 33, "stop": ["END"], "top_k": 20}
+    assert {name: body[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "passing",
+    [
+        fail(429, "slow down"),
+        fail(429, "slow down", retry_after="0.05"),
+        fail(429, "slow down", retry_after="Wed, 21 Oct 2015 07:28:00 GMT"),
+        fail(500),
+        fail(503, "overloaded", retry_after="0"),
+        Answer(drop=True),
+        Answer(body={"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": []}),
+        Answer(body={"error": {"message": "upstream failed", "code": 502}}),
+        Answer(body=b"<html>bad gateway</html>"),
+        say(""),
+        say(None),
+    ],
+    ids=lambda answer: f"{answer.status}-{str(answer.body)[:40]}",
+)
+def test_what_may_pass_is_tried_again(passing: Answer) -> None:
+    with serving(first_then(passing, say("at last"))) as server, connected(server) as model, measure() as meter:
+        (completion,) = model.complete(asking("q"), step="test", owners=["chunk q"])
+        assert completion.error is None
+        assert completion.text == "at last"
+        assert len(server.calls) == 2
+        assert meter.steps["test"].retries == 1
+        assert meter.steps["test"].calls == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "attempts"),
+    [
+        (fail(429), "rate_limit", 2),
+        (fail(500), "server", 2),
+        (fail(400, "bad parameter"), "request", 1),
+        (fail(400, "maximum context length is 8192 tokens", "context_length_exceeded"), "context_overflow", 1),
+        (fail(500, "Requested tokens (9000) exceed context window of 8192"), "context_overflow", 1),
+        (say(None, refusal="I cannot help"), "refusal", 1),
+        (say("", "content_filter"), "refusal", 1),
+        (say("", "length"), "empty", 1),
+        (say("", "length", reasoning_content="hm " * 50), "empty", 1),
+        (say("<think>" + "hm " * 50, "length"), "empty", 1),
+        (say("fine. " + "again and " * 30, "length"), "repetition", 1),
+        (Answer(body={"choices": []}), "empty", 2),
+        (Answer(body=b"not json"), "server", 2),
+    ],
+)
+def test_what_does_not_pass_is_an_error_of_its_item(answer: Answer, kind: str, attempts: int) -> None:
+    def behave(call: Call) -> Answer:
+        return answer if call.prompt == "bad" else say("fine")
+
+    completions, calls = ask(behave, "good", "bad", "better")
+    assert [c.text for c in completions[::2]] == ["fine", "fine"]
+    error = completions[1].error
+    assert error is not None
+    assert error.kind == kind
+    assert sum(call.prompt == "bad" for call in calls) == attempts
+
+
+def test_a_timeout_is_an_error_of_its_item() -> None:
+    never = threading.Event()
+    pace = Pace(concurrency=4, max_retries=0, read_timeout=5, total_timeout=0.3)
+    completions, _ = ask(
+        lambda call: Answer(body=say("late").body, wait=never) if call.prompt == "slow" else say("fine"),
+        "slow",
+        "quick",
+        pace=pace,
+    )
+    never.set()
+    assert completions[0].error is not None
+    assert completions[0].error.kind == "timeout"
+    assert completions[1].text == "fine"
+
+
+def test_silence_is_explained(caplog: pytest.LogCaptureFixture) -> None:
+    gate = threading.Event()
+    threading.Timer(0.6, gate.set).start()
+    with caplog.at_level(logging.WARNING, "qgrag.llm.open_calls"):
+        ask(lambda call: Answer(body=say("x").body, wait=gate), "q", pace=Pace(quiet_seconds=0.1))
+    assert any("1 calls are open, the oldest: chunk q" in record.message for record in caplog.records)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (fail(401, "no such key"), "QGRAG_LLM_API_KEY"),
+        (fail(404, "model not found"), "llm.model"),
+        (fail(429, "You exceeded your current quota", "insufficient_quota"), "quota"),
+    ],
+)
+def test_what_no_request_can_mend_ends_the_run(answer: Answer, words: str) -> None:
+    with pytest.raises(LLMUnavailableError, match=words):
+        ask(lambda call: answer, *map(str, range(20)))
+
+
+def test_nobody_there() -> None:
+    with serving(lambda call: say("x")) as server:
+        url = server.url
+    with connected(server) as model, pytest.raises(LLMUnavailableError, match=url):
+        model.complete(asking("q"), step="test")
+
+
+def test_an_endpoint_that_stopped_working_ends_the_run() -> None:
+    def behave(call: Call) -> Answer:
+        return say("x") if call.number < 5 else fail(503)
+
+    with serving(behave) as server, connected(server, pace=Pace(concurrency=2, max_retries=0)) as model:
+        with pytest.raises(LLMUnavailableError, match="503"):
+            model.complete(asking(*map(str, range(1000))), step="test")
+        assert len(server.calls) < 30
+
+
+def test_the_newer_name_of_the_token_limit_is_found_out() -> None:
+    def behave(call: Call) -> Answer:
+        if "max_tokens" in call.body:
+            return fail(400, "Unsupported parameter: use 'max_completion_tokens' instead")
+        return say("x")
+
+    completions, calls = ask(behave, "a", "b", pace=Pace(concurrency=1))
+    assert [c.text for c in completions] == ["x", "x"]
+    assert [call.body.get("max_completion_tokens") for call in calls] == [None, 100, 100]
+
+
+def test_lone_surrogates_are_neither_sent_nor_kept() -> None:
+    completions, calls = ask(lambda call: say("a\ud800b"), "x\udc00y")
+    assert calls[0].prompt == "x?y"
+    assert completions[0].text == "a?b"
