@@ -1,8 +1,6 @@
-"""A small data set with scripted retrievers, and the folder of published data where there is one."""
+"""A small data set with scripted retrievers."""
 
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import pytest
 
@@ -60,13 +58,3 @@ def good() -> Scripted:
 @pytest.fixture
 def bad() -> Scripted:
     return Scripted({"first?": "b c", "second?": "a b", "nobody knows?": "", "third?": ""}, "bad")
-
-
-@pytest.fixture(scope="session")
-def published() -> Path:
-    """The folder of published data sets."""
-    default = Path(__file__).parents[2].parent / "shared" / "data"
-    folder = Path(os.environ.get("QGRAG_DATA", default))
-    if not folder.is_dir():
-        pytest.skip(f"no published data sets at {folder}; set QGRAG_DATA to their folder")
-    return folder

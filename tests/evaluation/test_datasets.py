@@ -172,7 +172,7 @@ def test_squad_questions_of_other_paragraphs_are_reported(tmp_path: Path) -> Non
 def test_squad_folder_has_to_hold_one_file(tmp_path: Path) -> None:
     write(tmp_path / "en.json", SQUAD)
     write(tmp_path / "zh.json", SQUAD)
-    with pytest.raises(InputError, match=r"found en\.json, zh\.json; name the file"):
+    with pytest.raises(InputError, match=r"expected one corpus, found en\.json, zh\.json; name the file \(--data\)"):
         load_dataset("squad", tmp_path)
 
 
@@ -268,7 +268,7 @@ def test_question_file_with_byte_order_mark(own: Path, tmp_path: Path) -> None:
 
 
 def test_missing_files_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="unknown data set 'lihua'; known are lihuaworld, 2wikimultihopqa"):
+    with pytest.raises(InputError, match="unknown data set 'lihua'; known are demo, jsonl, lihuaworld"):
         load_dataset("lihua", tmp_path)
     with pytest.raises(InputError, match=r"needs its files.*--data"):
         load_dataset("lihuaworld")
@@ -278,24 +278,31 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         load_dataset("lihuaworld", tmp_path)
 
 
-def test_published_lihuaworld(published: Path) -> None:
-    dataset = load_dataset("lihuaworld", published / "lihuaworld", published / "lihuaworld" / "query_set_dev.json")
+def test_published_lihuaworld(data_folder: Path) -> None:
+    dataset = load_dataset("lihuaworld", data_folder / "lihuaworld", data_folder / "lihuaworld" / "query_set_dev.json")
     assert len(dataset.documents) == 442
     assert Counter(question.type for question in dataset.questions) == {"single": 255, "multi": 24, "null": 34}
     assert Counter(question.type for question in dataset.questions if question.gold) == {"single": 251, "multi": 24}
     assert len(dataset.problems) == 4
 
 
-def test_published_2wikimultihopqa(published: Path) -> None:
-    folder = published / "2wikimultihopqa"
+def test_published_2wikimultihopqa(data_folder: Path) -> None:
+    folder = data_folder / "2wikimultihopqa"
     dataset = load_dataset("2wikimultihopqa", folder, folder / "questions_dev.json")
     assert (len(dataset.documents), len(dataset.questions), dataset.problems) == (6119, 50, ())
     assert Counter(len(question.gold) for question in dataset.questions) == {2: 39, 4: 11}
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_published_squad(published: Path, language: str) -> None:
-    dataset = load_dataset("squad", published / "xquad" / f"xquad.{language}.dev.json")
+def test_published_squad(data_folder: Path, language: str) -> None:
+    dataset = load_dataset("squad", data_folder / "xquad" / f"xquad.{language}.dev.json")
     assert (len(dataset.documents), len(dataset.questions), dataset.problems) == (180, 894, ())
     text = {document.id: document.text for document in dataset.documents}
     assert all(answer in text[question.gold[0]] for question in dataset.questions for answer in question.answers)
+
+
+def test_published_medical_questions(data_folder: Path) -> None:
+    dataset = load_dataset("graphrag-bench", data_folder / "graphrag_bench_medical")
+    assert (len(dataset.documents), len(dataset.questions), dataset.problems) == (1, 1035, ())
+    assert all(question.answers and not question.gold for question in dataset.questions)
+    assert len({question.type for question in dataset.questions}) == 4

@@ -118,16 +118,26 @@ def read_json_lines(path: Path) -> Iterator[Entry]:
         yield Entry(path, f"line {number}", value)
 
 
-def find_file(folder: Path, names: Sequence[str], what: str, remedy: str) -> Path:
-    """The first of `names` that lies in `folder`.
+def find_file(folder: Path, patterns: Sequence[str], what: str, option: str) -> Path:
+    """The file in `folder` that matches the first of `patterns` that any file matches.
+
+    Args:
+        folder: where to look; not below.
+        patterns: names, or shell patterns.
+        what: is sought, for the message.
+        option: of the command line that names it instead, for the message.
 
     Raises:
-        InputError: none does.
+        InputError: no file matches, or several match one pattern.
     """
-    for name in names:
-        if (folder / name).is_file():
-            return folder / name
-    raise InputError(f"{folder}: found no {what} (looked for {', '.join(names)}); {remedy}")
+    for pattern in patterns:
+        found = sorted(path for path in folder.glob(pattern) if path.is_file())
+        if len(found) > 1:
+            names = ", ".join(path.name for path in found)
+            raise InputError(f"{folder}: expected one {what}, found {names}; name the file ({option})")
+        if found:
+            return found[0]
+    raise InputError(f"{folder}: found no {what} (looked for {', '.join(patterns)}); name the file ({option})")
 
 
 def sha256_of(path: Path) -> str:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from qgrag.evaluation.datasets.files import read_json_lines
+from qgrag.evaluation.datasets.layout import Layout, corpus_reader
 from qgrag.evaluation.datasets.records import Question
 
 
@@ -21,3 +22,6 @@ def read_questions(path: Path) -> list[Question]:
             Question(entry.text("id"), entry.text("question"), entry.one_or_more_texts("answer"), gold, kind)
         )
     return questions
+
+
+LAYOUT = Layout(corpus_reader("auto"), read_questions, ("corpus.jsonl",), ("questions.jsonl",), folder_is_corpus=True)

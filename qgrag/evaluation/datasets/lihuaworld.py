@@ -4,10 +4,9 @@ from pathlib import Path
 
 from qgrag.errors import InputError
 from qgrag.evaluation.datasets.files import Entry, read_json
+from qgrag.evaluation.datasets.layout import Layout, corpus_reader
 from qgrag.evaluation.datasets.records import Question
 
-CORPUS_FILES = ("LiHuaWorld.zip",)
-QUESTION_FILES = ("query_set.json", "query_set_dev.json")
 SEPARATOR = "<and>"
 NO_EVIDENCE = "N/A"
 
@@ -25,3 +24,8 @@ def read_questions(path: Path) -> list[Question]:
         answers = (entry.text("answer"),)
         questions.append(Question(id_, entry.text("question"), answers, gold, entry.text("type").lower()))
     return questions
+
+
+LAYOUT = Layout(
+    corpus_reader("lihuaworld"), read_questions, ("LiHuaWorld.zip",), ("query_set.json", "query_set_dev.json")
+)

@@ -1,55 +1,37 @@
-"""Data sets by name: which files each one reads, and how gold is tied to documents."""
+"""Data sets by name, read from their publishers' files, with gold tied to documents."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from operator import attrgetter
+from dataclasses import replace
 from pathlib import Path
 
-from qgrag.corpus.readers import read_corpus
 from qgrag.corpus.records import Document
 from qgrag.errors import InputError
-from qgrag.evaluation.datasets import jsonl, lihuaworld, squad, twowikimultihopqa
+from qgrag.evaluation.datasets import (
+    graphragbench,
+    hotpotqa,
+    jsonl,
+    lihuaworld,
+    multihoprag,
+    musique,
+    squad,
+    twowikimultihopqa,
+)
 from qgrag.evaluation.datasets.files import find_file, sha256_of
+from qgrag.evaluation.datasets.layout import Layout
 from qgrag.evaluation.datasets.records import Dataset, Question
 
-
-@dataclass(frozen=True, slots=True)
-class DatasetFormat:
-    """How the files of one data set are found and read.
-
-    Args:
-        read_questions: question file to questions, whose `gold` holds values of `gold_key`.
-        corpus_files: names under which the corpus is sought in a folder.
-        question_files: names under which the questions are sought in the corpus's folder.
-        corpus_format: `format` argument of `read_corpus`.
-        gold_key: what questions call a document by.
-    """
-
-    read_questions: Callable[[Path], list[Question]]
-    corpus_files: tuple[str, ...]
-    question_files: tuple[str, ...]
-    corpus_format: str = "auto"
-    gold_key: Callable[[Document], str] = attrgetter("id")
-
-
-FORMATS = {
-    "lihuaworld": DatasetFormat(
-        lihuaworld.read_questions,
-        lihuaworld.CORPUS_FILES,
-        lihuaworld.QUESTION_FILES,
-        corpus_format="lihuaworld",
-    ),
-    "2wikimultihopqa": DatasetFormat(
-        twowikimultihopqa.read_questions,
-        twowikimultihopqa.CORPUS_FILES,
-        twowikimultihopqa.QUESTION_FILES,
-        corpus_format="json",
-    ),
-    "squad": DatasetFormat(squad.read_questions, (), (), corpus_format="squad", gold_key=attrgetter("text")),
-    "demo": DatasetFormat(jsonl.read_questions, (), ()),
-    "jsonl": DatasetFormat(jsonl.read_questions, ("corpus.jsonl",), ("questions.jsonl",)),
+LAYOUTS = {
+    "demo": jsonl.LAYOUT,
+    "jsonl": jsonl.LAYOUT,
+    "lihuaworld": lihuaworld.LAYOUT,
+    "2wikimultihopqa": twowikimultihopqa.LAYOUT,
+    "squad": squad.LAYOUT,
+    "hotpotqa": hotpotqa.LAYOUT,
+    "musique": musique.LAYOUT,
+    "multihop-rag": multihoprag.LAYOUT,
+    "graphrag-bench": graphragbench.LAYOUT,
 }
-DATASETS = tuple(FORMATS)
+DATASETS = tuple(LAYOUTS)
 
 
 def load_dataset(name: str, data: Path | None = None, questions: Path | None = None) -> Dataset:
@@ -66,11 +48,11 @@ def load_dataset(name: str, data: Path | None = None, questions: Path | None = N
             names no document is no error: the question keeps the rest, and `Dataset.problems` says what was
             lost.
     """
-    if name not in FORMATS:
+    if name not in LAYOUTS:
         raise InputError(f"unknown data set {name!r}; known are {', '.join(DATASETS)}")
-    layout = FORMATS[name]
+    layout = LAYOUTS[name]
     corpus_path, question_path = _locate(name, layout, data, questions)
-    corpus = read_corpus(corpus_path, format=layout.corpus_format, on_error="skip")
+    corpus = layout.read_documents(corpus_path)
     read = layout.read_questions(question_path)
     _check_ids(question_path, read)
     linked, lost = _link_gold(read, corpus.documents, layout.gold_key)
@@ -86,7 +68,7 @@ def load_dataset(name: str, data: Path | None = None, questions: Path | None = N
     )
 
 
-def _locate(name: str, layout: DatasetFormat, data: Path | None, questions: Path | None) -> tuple[Path, Path]:
+def _locate(name: str, layout: Layout, data: Path | None, questions: Path | None) -> tuple[Path, Path]:
     """The corpus and the question file."""
     if name == "demo":
         from qgrag.demo import demo_path, demo_questions_path
@@ -96,27 +78,13 @@ def _locate(name: str, layout: DatasetFormat, data: Path | None, questions: Path
         raise InputError(f"data set {name!r} needs its files; name their folder (--data)")
     if not data.exists():
         raise InputError(f"{data}: no such file or folder")
-    if name == "squad":
-        corpus = _only_json(data)
-        return corpus, questions or corpus
     corpus = data
-    if data.is_dir() and (name != "jsonl" or (data / layout.corpus_files[0]).is_file()):
-        corpus = find_file(data, layout.corpus_files, "corpus", "name its file (--data)")
-    if questions is None:
-        questions = find_file(
-            corpus.parent, layout.question_files, "question file", "name the question file (--questions)"
-        )
-    return corpus, questions
-
-
-def _only_json(data: Path) -> Path:
-    if data.is_file():
-        return data
-    found = sorted(data.glob("*.json"))
-    if len(found) != 1:
-        names = ", ".join(path.name for path in found) or "none"
-        raise InputError(f"{data}: expected one SQuAD .json file, found {names}; name the file (--data)")
-    return found[0]
+    named = any(path for pattern in layout.corpus_files for path in data.glob(pattern))
+    if data.is_dir() and (named or not layout.folder_is_corpus):
+        corpus = find_file(data, layout.corpus_files, "corpus", "--data")
+    if questions is None and layout.question_files:
+        questions = find_file(corpus.parent, layout.question_files, "question file", "--questions")
+    return corpus, questions or corpus
 
 
 def _check_ids(path: Path, questions: Iterable[Question]) -> None:

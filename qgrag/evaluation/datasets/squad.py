@@ -1,8 +1,10 @@
 """SQuAD 1.1 and 2.0 files: each paragraph is a document and the gold of its questions."""
 
+from operator import attrgetter
 from pathlib import Path
 
 from qgrag.evaluation.datasets.files import Entry, read_json
+from qgrag.evaluation.datasets.layout import Layout, corpus_reader
 from qgrag.evaluation.datasets.records import Question
 
 
@@ -29,3 +31,6 @@ def read_questions(path: Path) -> list[Question]:
                     )
                 )
     return questions
+
+
+LAYOUT = Layout(corpus_reader("squad"), read_questions, ("*.json",), gold_key=attrgetter("text"))

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from qgrag.evaluation.datasets.files import entries, read_json
+from qgrag.evaluation.datasets.layout import Layout, corpus_reader
 from qgrag.evaluation.datasets.records import Question
 
-CORPUS_FILES = ("corpus.json",)
-QUESTION_FILES = ("questions.json", "questions_dev.json")
 DEFAULT_TYPE = "multi"
 
 
@@ -26,3 +25,6 @@ def read_questions(path: Path) -> list[Question]:
             )
         )
     return questions
+
+
+LAYOUT = Layout(corpus_reader("json"), read_questions, ("corpus.json",), ("questions.json", "questions_dev.json"))

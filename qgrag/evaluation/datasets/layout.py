@@ -1,0 +1,38 @@
+"""How the files of a data set are found and read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
+
+from qgrag.corpus.readers import read_corpus
+from qgrag.corpus.records import Document
+from qgrag.corpus.report import CorpusReport
+from qgrag.evaluation.datasets.records import Question
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One data set's files.
+
+    Args:
+        read_documents: corpus to documents and problems.
+        read_questions: question file to questions, whose `gold` holds values of `gold_key`.
+        corpus_files: patterns of the corpus's file, sought in this order in the folder of the data set.
+        question_files: patterns of the question file, sought beside the corpus; none if the corpus's file holds them.
+        folder_is_corpus: whether a folder without any of `corpus_files` is a corpus of one-document files.
+        gold_key: what questions call a document by.
+    """
+
+    read_documents: Callable[[Path], CorpusReport]
+    read_questions: Callable[[Path], list[Question]]
+    corpus_files: tuple[str, ...]
+    question_files: tuple[str, ...] = ()
+    folder_is_corpus: bool = False
+    gold_key: Callable[[Document], str] = attrgetter("id")
+
+
+def corpus_reader(format: str) -> Callable[[Path], CorpusReport]:
+    """`read_corpus` for one format, that reports broken documents and goes on."""
+    return partial(read_corpus, format=format, on_error="skip")

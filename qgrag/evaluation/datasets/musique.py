@@ -1,0 +1,47 @@
+"""MuSiQue: twenty paragraphs with each question, some of them gold; the id begins with the number of hops."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from qgrag.corpus.report import CorpusReport
+from qgrag.evaluation.datasets.files import Entry, read_json_lines
+from qgrag.evaluation.datasets.layout import Layout
+from qgrag.evaluation.datasets.passages import document_key, passage_key, pool_passages
+from qgrag.evaluation.datasets.records import Question
+
+HOPS = ("2hop", "3hop", "4hop")
+
+
+def read_documents(path: Path) -> CorpusReport:
+    """The paragraphs of all questions, pooled."""
+    entries = (paragraph for entry in read_json_lines(path) for paragraph in entry.entries("paragraphs"))
+    return pool_passages(map(_passage, entries), path.name)
+
+
+def read_questions(path: Path) -> list[Question]:
+    """Questions of lines {"id", "question", "answer", "answer_aliases", "answerable", "paragraphs"}.
+
+    The type is `2hop`, `3hop` or `4hop`, and `null` for a question marked as not answerable, which has no gold.
+    """
+    questions = []
+    for entry in read_json_lines(path):
+        id_ = entry.text("id")
+        answerable = entry.values.get("answerable") is not False
+        kind = next((hops for hops in HOPS if id_.startswith(hops)), "multi") if answerable else "null"
+        gold = dict.fromkeys(_gold(entry)) if answerable else ()
+        answers = dict.fromkeys((*entry.one_or_more_texts("answer"), *entry.one_or_more_texts("answer_aliases")))
+        questions.append(Question(id_, entry.text("question"), tuple(answers), tuple(gold), kind))
+    return questions
+
+
+def _gold(entry: Entry) -> Iterator[str]:
+    for paragraph in entry.entries("paragraphs"):
+        if paragraph.get("is_supporting", bool, "true or false"):
+            yield passage_key(*_passage(paragraph))
+
+
+def _passage(paragraph: Entry) -> tuple[str, str]:
+    return paragraph.text("title"), paragraph.text("paragraph_text")
+
+
+LAYOUT = Layout(read_documents, read_questions, ("musique*.jsonl", "*.jsonl"), gold_key=document_key)
