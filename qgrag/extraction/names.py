@@ -13,9 +13,7 @@ MAX_NAME_CHARS = 200
 
 _QUOTES = "\"'`´‘’‚‛“”„‟‹›«»「」『』《》〈〉＂＇"
 _EDGES = ",;:、，；：。!！?？|=~^_*#•·・-–—"
-_KEPT_ABBREVIATIONS = frozenset(
-    ("inc", "ltd", "co", "corp", "jr", "sr", "st", "bros", "dr", "mr", "mrs", "no")
-)
+_KEPT_ABBREVIATIONS = frozenset(("inc", "ltd", "co", "corp", "jr", "sr", "st", "bros", "dr", "mr", "mrs", "no"))
 _KEPT_SIGNS = frozenset("#&%@+")
 _HAN_KANA = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 
@@ -85,6 +83,18 @@ def clean_model_name(raw: str, source: str = "") -> str:
     return _in_source(name, source) or name
 
 
+def find_name(name: str, text: str) -> tuple[int, int] | None:
+    """Where a text first has the name as whole words, whatever its case and white space; None if it has
+    not."""
+    if not name or not text:
+        return None
+    pattern = r"\s+".join(re.escape(word) for word in name.split())
+    left = r"(?<![^\W_])" if _spaced(name[0]) else ""
+    right = r"(?![^\W_])" if _spaced(name[-1]) else ""
+    found = re.search(left + pattern + right, text, re.I)
+    return found.span() if found else None
+
+
 def name_key(name: str) -> str:
     """The normal form of a name: equal keys mean one name.
 
@@ -152,13 +162,8 @@ def _ends_in_abbreviation(name: str) -> bool:
 
 
 def _in_source(name: str, source: str) -> str:
-    if not name or not source:
-        return ""
-    pattern = r"\s+".join(re.escape(word) for word in name.split())
-    left = r"(?<![^\W_])" if _spaced(name[0]) else ""
-    right = r"(?![^\W_])" if _spaced(name[-1]) else ""
-    found = re.search(left + pattern + right, source, re.I)
-    return clean_name(found.group()) if found else ""
+    span = find_name(name, source)
+    return clean_name(source[span[0] : span[1]]) if span else ""
 
 
 def _spaced(character: str) -> bool:

@@ -72,10 +72,14 @@ class Prompt:
         return [{"role": role, "content": turn.substitute(values).strip()} for role, turn in self.turns]
 
     @property
-    def examples(self) -> str:
-        """The text of the worked examples: every turn between the system turn and the last."""
-        turns = self.turns[1:-1] if self.turns[0][0] == "system" else self.turns[:-1]
-        return "\n".join(turn.template for _, turn in turns)
+    def text(self) -> str:
+        """All fixed wording: what a model may repeat from the prompt and not from what it was given."""
+        return "\n".join(turn.template for _, turn in self.turns)
+
+    @property
+    def example_answers(self) -> list[str]:
+        """The answers of the worked examples."""
+        return [turn.template for role, turn in self.turns if role == "assistant"]
 
     @property
     def fingerprint(self) -> str:

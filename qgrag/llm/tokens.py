@@ -22,3 +22,16 @@ def estimate_tokens(text: str) -> int:
 def estimate_message_tokens(messages: Iterable[Message]) -> int:
     """The same for a conversation, with what a chat template adds to each turn."""
     return sum(MESSAGE_OVERHEAD + estimate_tokens(m["content"]) for m in messages)
+
+
+def within_tokens(lines: Iterable[str], max_tokens: int) -> str:
+    """The first lines that together keep within so many tokens by estimate, at least one, joined by line
+    breaks."""
+    kept: list[str] = []
+    spent = 0
+    for line in lines:
+        spent += estimate_tokens(line) + 1
+        if kept and spent > max_tokens:
+            break
+        kept.append(line)
+    return "\n".join(kept)
