@@ -15,6 +15,10 @@ CLOSERS = frozenset("\"'”’»)]}」』）】》〉")
 _IDEOGRAPHS = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x323AF))
 
 
+REACH = 32
+"""How many characters of white space, or of closing marks, are looked at beyond a token: a bound on the work."""
+
+
 class Boundary(IntEnum):
     """Cuts from impossible to best."""
 
@@ -34,9 +38,10 @@ def boundary_between(text: str, left: int, right: int) -> Boundary:
     """The boundary between a token that ends at `left` and the next one, which starts at `right`."""
     if right < left:
         return Boundary.NONE
-    while left and text[left - 1].isspace():
+    nearest, farthest = max(0, left - REACH), min(len(text), right + REACH)
+    while left > nearest and text[left - 1].isspace():
         left -= 1
-    while right < len(text) and text[right].isspace():
+    while right < farthest and text[right].isspace():
         right += 1
     gap = text[left:right]
     breaks = gap.count("\n")
@@ -65,7 +70,8 @@ def _is_separator(character: str) -> bool:
 
 
 def _ends_sentence(text: str, end: int, spaced: bool) -> bool:
-    while end and text[end - 1] in CLOSERS:
+    nearest = max(0, end - REACH)
+    while end > nearest and text[end - 1] in CLOSERS:
         end -= 1
     return bool(end) and (text[end - 1] in SENTENCE_ENDS or (spaced and text[end - 1] in SENTENCE_ENDS_SPACED))
 

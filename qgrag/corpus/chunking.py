@@ -53,7 +53,7 @@ def chunk_documents(documents: Sequence[Document], config: ChunkConfig, token_sp
     """Cut every document into chunks, in document order.
 
     A chunk has no white space at its ends; together the chunks hold every other character of the document.
-    Its text, tokenized on its own, has at most `config.tokens` tokens; only a single character may have more.
+    Its text, tokenized on its own, has at most `config.tokens` tokens, unless it is one character of more tokens.
     A document of nothing but white space has no chunks.
     """
     chunks: list[Chunk] = []
@@ -121,11 +121,10 @@ def split_windows(
     windows: list[tuple[int, int]] = []
     first, covered = 0, 0
     while True:
-        if count - first <= max_tokens:
-            last, stop = count, len(text)
-        else:
+        last = count
+        if count - first > max_tokens:
             last = _cut(text, spans, first, max_tokens, overlap, slack)
-            stop = int(starts[last])
+        stop = int(starts[last]) if last < count else len(text)
         begin = min(covered, int(starts[first])) if first < count else covered
         window = trim(text, begin, stop)
         if window[0] < window[1]:
@@ -155,13 +154,13 @@ def _cut(text: str, spans: Spans, first: int, max_tokens: int, overlap: int, sla
 
 def _step_back(text: str, spans: Spans, first: int, last: int, overlap: int) -> int:
     """Where the window after that of tokens `first` to `last` starts: at a word, `overlap` back at most."""
-    inside_word = last
-    for token in range(last - 1, max(first, last - overlap - 1), -1):
-        inside_word = token if _boundary_before(text, spans, token) > Boundary.NONE else inside_word
-    word = inside_word
-    while word < last and _boundary_before(text, spans, word) < Boundary.WORD:
-        word += 1
-    return word if word < last else inside_word
+    candidates = range(max(first + 1, last - overlap), last + 1)
+    boundaries = [_boundary_before(text, spans, token) for token in candidates]
+    for wanted in (Boundary.WORD, Boundary.CHARACTER):
+        for token, boundary in zip(candidates, boundaries, strict=True):
+            if boundary >= wanted:
+                return token
+    return last
 
 
 def _boundary_before(text: str, spans: Spans, token: int) -> Boundary:

@@ -31,9 +31,7 @@ def check_encoding(encoding: str | None) -> None:
     try:
         codecs.lookup(encoding)
     except LookupError as error:
-        raise ConfigError(
-            f"encoding {encoding!r} is unknown; use a name such as 'utf-8' or 'gb18030'"
-        ) from error
+        raise ConfigError(f"encoding {encoding!r} is unknown; use a name such as 'utf-8' or 'gb18030'") from error
 
 
 def find_encoding(data: bytes, encoding: str | None = None) -> tuple[str, int]:

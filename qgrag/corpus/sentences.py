@@ -7,7 +7,10 @@ from qgrag.corpus.boundaries import CLOSERS, SENTENCE_ENDS, SENTENCE_ENDS_SPACED
 _closers = re.escape("".join(sorted(CLOSERS)))
 _spaced = re.escape("".join(sorted(SENTENCE_ENDS_SPACED)))
 _unspaced = re.escape("".join(sorted(SENTENCE_ENDS)))
-_END = re.compile(rf"(?P<mark>[{_unspaced}]+|[{_spaced}]+(?=[{_closers}]*\s))(?P<closers>[{_closers}]*)")
+# The lookbehind and the possessive repeats keep a long run of marks from being tried at each of its characters.
+_END = re.compile(
+    rf"(?P<mark>[{_unspaced}]++|(?<![{_spaced}])[{_spaced}]++(?=[{_closers}]*+\s))(?P<closers>[{_closers}]*+)"
+)
 _LINE = re.compile(r"[^\n\r\v\f\x85\u2028\u2029]+")
 _OPENERS = "([{\"'“‘«"
 # fmt: off

@@ -48,9 +48,7 @@ def _clean(offsets: list[tuple[int, int]]) -> npt.NDArray[np.int64]:
     widths = spans[:, 1] - spans[:, 0]
     if np.any(widths > MAX_TOKEN_CHARACTERS):
         parts = [
-            np.arange(start, end)[:, None] + [0, 1]
-            if end - start > MAX_TOKEN_CHARACTERS
-            else np.array([[start, end]])
+            np.arange(start, end)[:, None] + [0, 1] if end - start > MAX_TOKEN_CHARACTERS else np.array([[start, end]])
             for start, end in spans
         ]
         return np.concatenate(parts)

@@ -64,9 +64,7 @@ def read_corpus(
     return report
 
 
-def _read_file(
-    path: Path, name: str, format: str, encoding: str | None
-) -> Iterator[tuple[Document | Rejection, str]]:
+def _read_file(path: Path, name: str, format: str, encoding: str | None) -> Iterator[tuple[Document | Rejection, str]]:
     try:
         source = Source(name, path.read_bytes(), encoding)
         if source.data.strip():

@@ -58,9 +58,7 @@ def detect_format(source: Source) -> str:
         return _detect_json(source, COLLECTION_SUFFIXES[suffix])
     if suffix in COLLECTION_SUFFIXES:
         return COLLECTION_SUFFIXES[suffix]
-    raise Unreadable(
-        f"no reader for {suffix or 'files without a suffix'}; name the format: {', '.join(READERS)}"
-    )
+    raise Unreadable(f"no reader for {suffix or 'files without a suffix'}; name the format: {', '.join(READERS)}")
 
 
 def _is_docx(data: bytes) -> bool:

@@ -30,8 +30,6 @@ def _lines(block: Any) -> list[str]:
 
 def _first_heading(document: Any) -> str:
     styled = (
-        p.text
-        for p in document.paragraphs
-        if p.style is not None and p.style.name.startswith(("Heading", "Title"))
+        p.text for p in document.paragraphs if p.style is not None and p.style.name.startswith(("Heading", "Title"))
     )
     return next(styled, "")

@@ -22,9 +22,7 @@ def read_html(source: Source) -> Entries:
     text = decode(source.data, source.encoding or _known(declared))
     try:
         page = bs4.BeautifulSoup(text, "lxml")
-        for node in page(_INVISIBLE) + page(
-            string=lambda string: isinstance(string, bs4.element.PreformattedString)
-        ):
+        for node in page(_INVISIBLE) + page(string=lambda string: isinstance(string, bs4.element.PreformattedString)):
             node.extract()
         heading = page.title or page.h1
         title = _squeeze(heading.get_text()) if heading else ""

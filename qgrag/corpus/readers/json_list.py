@@ -57,9 +57,5 @@ def read_json_list(source: Source) -> Entries:
 
 
 def _plain_title(record: Any) -> str:
-    title = (
-        next((record[name] for name in TITLE_FIELDS if name in record), "")
-        if isinstance(record, dict)
-        else ""
-    )
+    title = next((record[name] for name in TITLE_FIELDS if name in record), "") if isinstance(record, dict) else ""
     return title if isinstance(title, str) else ""
