@@ -15,7 +15,7 @@ from qgrag.index.entity_names import EntityNames, compatible_types, distinct_num
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EntityMergeConfig:
     """When two names are one entity.
 

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -10,6 +11,7 @@ from qgrag.extraction.names import clean_name, name_key
 from qgrag.extraction.topic import base_name
 
 UNTYPED = "OTHER"
+TITLE_MARK = "\x1f"
 _SPACE = re.compile(r"(?<!\d) | (?!\d)")
 
 
@@ -23,8 +25,33 @@ def entity_key(name: str) -> str:
 
 
 @lru_cache(maxsize=2**18)
-def _shown(name: str) -> str:
+def shown_name(name: str) -> str:
+    """`clean_name`, remembered."""
     return clean_name(name)
+
+
+class NameKeys:
+    """The key of every name in a corpus.
+
+    It is `entity_key`, except where documents with different titles share one ('Outlaw Express' and 'The
+    Outlaw Express'): then each title has a key of its own, and a spelling that equals neither keeps the
+    shared one.
+
+    Args:
+        titles: titles of the corpus, in any order, repeated or empty.
+    """
+
+    def __init__(self, titles: Iterable[str]) -> None:
+        by_key: dict[str, set[str]] = {}
+        for title in filter(None, map(shown_name, titles)):
+            by_key.setdefault(entity_key(title), set()).add(title.casefold())
+        self._contested = {key: bearers for key, bearers in by_key.items() if len(bearers) > 1}
+
+    def __call__(self, name: str) -> str:
+        """The key of a spelling; empty where it holds no letter or number."""
+        key = entity_key(name)
+        folded = shown_name(name).casefold() if key in self._contested else ""
+        return f"{key}{TITLE_MARK}{folded}" if folded in self._contested.get(key, ()) else key
 
 
 @dataclass
@@ -42,9 +69,9 @@ class EntityName:
 
     @property
     def type(self) -> str:
-        """The most frequent type that says something; a value's only where nothing else was seen."""
+        """The most frequent type that says something; a value's only where nothing else was seen, and no title."""
         named = {kind: n for kind, n in self.types.items() if kind not in VALUE_TYPES and kind != UNTYPED}
-        votes = named or self.types
+        votes = named or ({} if self.titles else self.types)
         return min(votes, key=lambda kind: (-votes[kind], kind)) if votes else UNTYPED
 
     def absorb(self, other: "EntityName") -> None:
@@ -56,22 +83,21 @@ class EntityName:
 class EntityNames:
     """All names of a corpus by key, and which key each one came to stand for."""
 
-    def __init__(self) -> None:
+    def __init__(self, keys: NameKeys) -> None:
+        self.keys = keys
         self.by_key: dict[str, EntityName] = {}
         self.joined: dict[str, str] = {}
 
-    def add(self, surface: str, kind: str = "", *, title: bool = False) -> str:
-        """Count a spelling; returns its key, empty for what is no name."""
-        shown = _shown(surface)
-        key = entity_key(shown)
-        if key:
+    def add(self, surface: str, key: str, kind: str = "", *, title: bool = False) -> None:
+        """Count a spelling of the name with this key; nothing happens where the key is empty."""
+        shown = shown_name(surface)
+        if key and shown:
             name = self.by_key.setdefault(key, EntityName())
             name.surfaces[shown] += 1
             if kind:
                 name.types[kind] += 1
             if title:
                 name.titles.add(shown)
-        return key
 
     def join(self, kept: str, merged: str) -> None:
         """Let the key `merged` stand for `kept` from now on."""
@@ -85,11 +111,10 @@ class EntityNames:
         return key
 
     def bearers(self) -> dict[str, list[str]]:
-        """Titled keys with a bracket, by the key of the name without it."""
+        """The keys of titles that one plain name may mean: with a bracket, or spelt a little otherwise."""
         found: dict[str, list[str]] = {}
         for key, name in sorted(self.by_key.items()):
-            if name.titles:
-                plain = entity_key(base_name(name.canonical))
+            for plain in {self.keys(base_name(name.canonical)), entity_key(name.canonical)} if name.titles else ():
                 if plain and plain != key:
                     found.setdefault(plain, []).append(key)
         return found

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from qgrag.index.entity_merge import (
     report_merges,
     similar_merges,
 )
-from qgrag.index.entity_names import EntityNames, sorted_aliases
+from qgrag.index.entity_names import EntityNames, NameKeys, sorted_aliases
 from qgrag.index.knowledge_graph_tables import (
     DESCRIPTION_SCHEMA,
     ENTITY_SCHEMA,
@@ -130,29 +130,28 @@ def preview_merges(
 class _Collected:
     names: EntityNames
     chunks: list[ChunkFacts]
-    unnamed: int
 
 
 def _collect(chunks: Sequence[Chunk], facts: Sequence[Facts], config: KnowledgeGraphConfig) -> _Collected:
     if len(chunks) != len(facts):
         raise ValueError(f"facts must hold one entry for each of the {len(chunks)} chunks; got {len(facts)}")
     titles = TitleMentions(chunk.title for chunk in chunks) if config.title_mentions else None
-    names = EntityNames()
+    keys = NameKeys(chunk.title for chunk in chunks)
+    names = EntityNames(keys)
     rows = []
-    unnamed = 0
     for chunk, found in zip(chunks, facts):
-        row = chunk_facts(chunk, found, titles)
+        row = chunk_facts(chunk, found, keys, titles)
         rows.append(row)
         if row.title:
-            names.add(row.title, title=True)
+            names.add(row.title, row.key(row.title), title=True)
         for surface, kind, _ in row.mentions:
-            unnamed += not names.add(surface, kind)
+            names.add(surface, row.key(surface), kind)
         for triple in row.triples:
             for surface in (triple.head, triple.tail):
-                names.add(surface, row.value_types.get(surface, ""))
+                names.add(surface, row.key(surface), row.value_types.get(surface, ""))
         for description in row.descriptions:
-            names.add(description.entity)
-    return _Collected(names, rows, unnamed)
+            names.add(description.entity, row.key(description.entity))
+    return _Collected(names, rows)
 
 
 def _merge(names: EntityNames, config: KnowledgeGraphConfig, encode: Encode) -> tuple[list[Merge], list[Merge]]:
@@ -175,13 +174,13 @@ class _Gate:
         self._row_of = row_of
         self.dropped: Counter[str] = Counter()
 
-    def row(self, surface: str, row: ChunkFacts) -> int:
-        """The entity that a chunk means by a name; -1 for no name. Within a chunk, its own title comes first."""
-        key = row.key(surface)
+    def row(self, key: str) -> int:
+        """The entity of a key; -1 for the empty one."""
         return self._row_of[self._names.resolve(key)] if key else -1
 
-    def edge(self, head: str, tail: str, row: ChunkFacts) -> tuple[int, int] | None:
-        ends = self.row(head, row), self.row(tail, row)
+    def edge(self, head: str, tail: str) -> tuple[int, int] | None:
+        """The entities of two keys, if an edge may join them."""
+        ends = self.row(head), self.row(tail)
         if min(ends) < 0:
             self.dropped["unnamed"] += 1
             return None
@@ -203,7 +202,7 @@ def _triples(collected: _Collected, gate: _Gate, config: KnowledgeGraphConfig) -
     for number, row in enumerate(collected.chunks):
         for triple in row.triples:
             relation = " ".join(triple.relation.split())
-            ends = gate.edge(triple.head, triple.tail, row)
+            ends = gate.edge(row.key(triple.head), row.key(triple.tail))
             if ends is None or not relation:
                 gate.dropped["unnamed"] += ends is not None
                 continue
@@ -234,22 +233,16 @@ def _without_repeats(group: list[_Statement], threshold: float) -> list[_Stateme
     return kept
 
 
-def _namesakes(collected: _Collected, gate: _Gate) -> Iterable[tuple[tuple[int, int], int]]:
-    """Edges from a plain name to each title that bears it with a bracket, where they stayed apart."""
-    bearers = collected.names.bearers()
+def _namesakes(collected: _Collected, gate: _Gate) -> Iterator[tuple[tuple[int, int], int]]:
+    """Edges from a plain name to each title that it may mean, where they stayed apart, and the title's chunks."""
+    names = collected.names
     titled_in: dict[str, list[int]] = defaultdict(list)
     for number, row in enumerate(collected.chunks):
-        if row.title:
-            titled_in[row.key(row.title)].append(number)
-    for plain, keys in bearers.items():
-        if plain in collected.names.by_key:
-            for key in keys:
-                name = collected.names.by_key[key].canonical
-                for number in titled_in[key]:
-                    row = collected.chunks[number]
-                    ends = gate.edge(collected.names.by_key[plain].canonical, name, row.untitled())
-                    if ends:
-                        yield ends, number
+        titled_in[row.key(row.title)].append(number)
+    for plain, bearers in names.bearers().items():
+        for key in bearers if plain in names.by_key else ():
+            ends = gate.edge(plain, key)
+            yield from ((ends, number) for number in titled_in[key] if ends)
 
 
 def _mentions(collected: _Collected, gate: _Gate) -> pa.Table:
@@ -257,10 +250,10 @@ def _mentions(collected: _Collected, gate: _Gate) -> pa.Table:
     for number, row in enumerate(collected.chunks):
         counts: Counter[int] = Counter()
         for surface, _, times in row.mentions:
-            entity = gate.row(surface, row)
+            entity = gate.row(row.key(surface))
             if entity >= 0:
                 counts[entity] += times
-        title = gate.row(row.title, row) if row.title else -1
+        title = gate.row(row.key(row.title)) if row.title else -1
         if title >= 0:
             counts[title] = max(counts[title], 1)
         rows += [(entity, number, count, entity == title) for entity, count in counts.items()]
@@ -271,7 +264,7 @@ def _descriptions(collected: _Collected, gate: _Gate, limit: int) -> pa.Table:
     kept: dict[int, dict[str, int]] = defaultdict(dict)
     for number, row in enumerate(collected.chunks):
         for description in row.descriptions:
-            entity = gate.row(description.entity, row)
+            entity = gate.row(row.key(description.entity))
             if entity >= 0 and len(kept[entity]) < limit:
                 kept[entity].setdefault(description.text, number)
     rows = [(entity, chunk, text) for entity in sorted(kept) for text, chunk in kept[entity].items()]

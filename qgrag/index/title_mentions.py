@@ -10,7 +10,7 @@ from qgrag.extraction.name_tokens import NameMatch, NameMatcher, NameToken, long
 from qgrag.extraction.names import clean_name
 from qgrag.extraction.records import Description, Facts, Mention, Triple
 from qgrag.extraction.topic import base_name
-from qgrag.index.entity_names import entity_key
+from qgrag.index.entity_names import NameKeys, entity_key
 
 MENTIONS = "mentions"
 _MIN_CHARACTERS = 3
@@ -26,8 +26,7 @@ class ChunkFacts:
         triples: with the title's links to titles that no extractor saw.
         descriptions: as extracted.
         value_types: type of each value that the chunk holds.
-        title_key: key of the title.
-        plain_key: key of the title without its bracket, empty where it has none.
+        keys: of the names of the corpus.
     """
 
     title: str
@@ -35,17 +34,13 @@ class ChunkFacts:
     triples: tuple[Triple, ...]
     descriptions: tuple[Description, ...]
     value_types: dict[str, str]
-    title_key: str
-    plain_key: str
+    keys: NameKeys
 
     def key(self, surface: str) -> str:
-        """The key of a name as this chunk means it: its title's short form is its title, whoever else bears it."""
-        key = entity_key(surface)
-        return self.title_key if key and key == self.plain_key else key
-
-    def untitled(self) -> "ChunkFacts":
-        """The same facts, read as by a chunk that has no title of its own."""
-        return replace(self, plain_key="")
+        """The key of a name as this chunk means it: a short form of its title is its title, whoever else bears it."""
+        key = self.keys(surface)
+        means_title = self.title and entity_key(surface) in (entity_key(self.title), entity_key(base_name(self.title)))
+        return self.keys(self.title) if key and means_title else key
 
 
 class TitleMentions:
@@ -76,7 +71,7 @@ class TitleMentions:
         return all(token.cased or not wanted for token, wanted in pairs)
 
 
-def chunk_facts(chunk: Chunk, facts: Facts, titles: TitleMentions | None) -> ChunkFacts:
+def chunk_facts(chunk: Chunk, facts: Facts, keys: NameKeys, titles: TitleMentions | None) -> ChunkFacts:
     """A chunk's facts with the titles that its text holds.
 
     A mention inside a longer title goes; where the chunk uses its spelling nowhere else, triples and
@@ -94,25 +89,24 @@ def chunk_facts(chunk: Chunk, facts: Facts, titles: TitleMentions | None) -> Chu
     added = [Mention(m.value, _kind(m, named), m.start, m.end) for m in matches if (m.start, m.end) not in spans]
     counted = Counter((mention.surface, mention.type) for mention in [*left, *added, *in_title_only])
     triples = [replace(t, head=renamed.get(t.head, t.head), tail=renamed.get(t.tail, t.tail)) for t in facts.triples]
-    key, plain = entity_key(title), entity_key(base_name(title))
     row = ChunkFacts(
         title,
         tuple((surface, kind, times) for (surface, kind), times in counted.items()),
         tuple(triples),
         tuple(replace(d, entity=renamed.get(d.entity, d.entity)) for d in facts.descriptions),
         {m.surface: m.type for m in facts.mentions if m.type in VALUE_TYPES},
-        key,
-        plain if plain != key else "",
+        keys,
     )
     return replace(row, triples=(*row.triples, *_links(row, added))) if title else row
 
 
 def _links(row: ChunkFacts, added: Iterable[Mention]) -> list[Triple]:
     """The title's links to names that no triple joins to it yet."""
-    joined = {row.title_key}
+    own = row.key(row.title)
+    joined = {own}
     for triple in row.triples:
         ends = {row.key(triple.head), row.key(triple.tail)}
-        if row.title_key in ends:
+        if own in ends:
             joined |= ends
     links: dict[str, Triple] = {}
     for mention in added:
