@@ -18,6 +18,9 @@ from qgrag.graph.top import best_of_rows, order_by_score
 GROUP = 32
 """Columns whose maximum is compared with the bar at once."""
 
+GROUPS = 2**14
+"""Groups over the bar that are looked into at once."""
+
 STRIP = 4096
 """Rows of a block of the product at most."""
 
@@ -33,12 +36,10 @@ class Pairs(NamedTuple):
 def inner_products(x: Tensor, owner: Tensor, other: Tensor, memory_mb: int) -> Tensor:
     """Inner product of each pair of rows, summed in float64, as float32: the same for a pair whatever the batch."""
     out = torch.empty(owner.numel(), dtype=torch.float32, device=x.device)
-    piece = max(
-        1, min(memory_mb * 2**20 // (20 * max(1, x.size(1))), 2**14 if x.device.type == "cpu" else 2**22)
-    )
+    piece = 2**10 if x.device.type == "cpu" else max(1, memory_mb * 2**20 // (20 * max(1, x.size(1))))
     for start in range(0, owner.numel(), piece):
         part = slice(start, start + piece)
-        product = x[owner[part]].double().mul_(x[other[part]])
+        product = x.index_select(0, owner[part]).double().mul_(x.index_select(0, other[part]))
         out[part] = product.sum(1)
     return out
 
@@ -64,25 +65,32 @@ class Screen:
         self.strip = STRIP
         self.columns = max(GROUP, min(2 * STRIP, memory_mb * 2**20 // 2 // (STRIP * 4)) // GROUP * GROUP)
 
-    def raise_bars(self, nodes: Tensor, window: int = 1024) -> None:
+    def raise_bars(self, nodes: Tensor, *, window: int = 2048, rounds: int = 2) -> None:
         """Lower bounds for the k-th best of ``nodes``, from windows of nodes that lie near one another.
 
-        Nodes are sorted by the nearest of some random pivots; the k-th largest of the maxima over groups of 8 in a
-        node's window bounds its k-th best score from below. O(M (P + window) d) time for P = M / window pivots.
+        The k-th largest of the maxima over groups of 8 in a node's window bounds its k-th best score from below.
+        O(M (M / 64 + window) d) time a round for M nodes.
         """
-        if nodes.numel() <= window or self.k * 8 > window // 2:
+        window = min(window, nodes.numel() // 8 * 8)
+        if self.k * 16 > window:
             return
         generator = torch.Generator().manual_seed(0)
-        pivots = torch.randperm(nodes.numel(), generator=generator)[: max(2, nodes.numel() // window)]
-        centres = self.rounded[nodes[pivots.to(nodes.device)]]
-        nearest = [(self.rounded[part] @ centres.t()).argmax(1) for part in nodes.split(STRIP)]
-        nodes = nodes[torch.argsort(torch.cat(nearest), stable=True)]
-        for start in range(0, nodes.numel(), window):
-            part = nodes[max(0, min(start, nodes.numel() - window)) :][:window]
-            block = self.rounded[part] @ self.rounded[part].t()
-            block.fill_diagonal_(-torch.inf)
-            best = block.view(window, 8, window // 8).amax(1).topk(self.k, dim=1).values[:, -1]
-            self.bar[part] = torch.maximum(self.bar[part], best.float() - 2 * self.error)
+        for _ in range(rounds):
+            ordered = self._by_pivot(nodes, generator)
+            for start in range(0, ordered.numel(), window):
+                part = ordered[max(0, min(start, ordered.numel() - window)) :][:window]
+                block = self.rounded[part] @ self.rounded[part].t()
+                block.fill_diagonal_(-torch.inf)
+                best = block.view(window, 8, window // 8).amax(1).float().topk(self.k, dim=1).values[:, -1]
+                self.bar[part] = torch.maximum(self.bar[part], best - 2 * self.error)
+
+    def _by_pivot(self, nodes: Tensor, generator: torch.Generator) -> Tensor:
+        """``nodes`` sorted by the nearest of M / 64 random pivots, and those by the nearest of some of their own."""
+        pivots = nodes[torch.randperm(nodes.numel(), generator=generator)[: nodes.numel() // 64 + 1].to(nodes.device)]
+        fine = self.rounded[pivots]
+        coarse = (fine @ fine[: int(len(fine) ** 0.5) + 1].t()).argmax(1)
+        nearest = torch.cat([(self.rounded[part] @ fine.t()).argmax(1) for part in nodes.split(STRIP)])
+        return nodes[torch.argsort(coarse[nearest] * len(fine) + nearest)]
 
     def multiply(self, rows: Tensor, cols: Tensor, *, both: bool) -> None:
         """Collects candidates of ``rows`` among ``cols``, and with ``both`` of ``cols`` among ``rows``.
@@ -109,25 +117,21 @@ class Screen:
         if width > self.k and bool(torch.isinf(self.bar[rows]).any()):
             beyond_self = best.topk(self.k + 1, dim=1).values[:, -1]
             self.bar[rows] = torch.maximum(self.bar[rows], beyond_self - 2 * self.error)
-        bar = self.bar[rows][:, None]
-        row, group = (best >= (bar if lowest is None else torch.minimum(bar, lowest))).nonzero().unbind(1)
-        for part in range(0, row.numel(), max(1, self._limit // GROUP)):
-            at = slice(part, part + max(1, self._limit // GROUP))
-            self._take(block, rows, cols, row[at], group[at], width, lowest is not None)
+        bar = self.bar[rows][:, None].expand_as(best)
+        if lowest is not None:
+            bar = torch.minimum(bar, lowest)
+        grouped = block.view(rows.numel(), GROUP, width).transpose(1, 2)
+        row, group = (best >= bar).nonzero().unbind(1)
+        for row, group in zip(row.split(GROUPS), group.split(GROUPS), strict=True):
+            score = grouped[row, group]
+            hit, place = (score >= bar[row, group][:, None].to(score.dtype)).nonzero().unbind(1)
+            self._take(rows[row[hit]], cols[place * width + group[hit]], score[hit, place].float(), lowest is not None)
 
-    def _take(
-        self, block: Tensor, rows: Tensor, cols: Tensor, row: Tensor, group: Tensor, width: int, both: bool
-    ) -> None:
-        place = group[:, None] + torch.arange(GROUP, device=row.device) * width
-        score = block.view(-1)[row[:, None] * cols.numel() + place].float()
-        other = cols[place]
-        owner = rows[row][:, None].expand_as(other)
-        real = (other >= 0) & (other != owner)
-        take = real & (score >= self.bar[owner])
-        self._add(Pairs(owner[take], other[take], score[take]))
-        if both:
-            take = real & (score >= self.bar[other])
-            self._add(Pairs(other[take], owner[take], score[take]))
+    def _take(self, row: Tensor, col: Tensor, score: Tensor, both: bool) -> None:
+        real = (col >= 0) & (row != col)
+        for owner, other in ((row, col), (col, row)) if both else ((row, col),):
+            take = (real & (score >= self.bar[owner])).nonzero().squeeze(1)
+            self._add(Pairs(owner[take], other[take], score[take]))
 
     def _add(self, pairs: Pairs) -> None:
         self._parts.append(pairs)
