@@ -147,9 +147,10 @@ class EntityLinker:
     def _literal(self, query: str, match: NameMatch[tuple[str, ...]]) -> list[Link]:
         """What a known name means: its own entity if that is a title, else whoever bears the name."""
         bearers = self._forms[match.value]
-        own = [b for b in bearers if b[1] == "exact" and self._titled[b[0]]]
-        chosen = own or self._fitting(bearers, query)
         surface = query[match.start : match.end]
+        own = [b for b in bearers if b[1] == "exact" and self._titled[b[0]]]
+        same = [b for b in own if self.graph.names[b[0]].casefold() == surface.casefold()]
+        chosen = same or own or self._fitting(bearers, query)
         return [
             Link(surface, match.start, match.end, row, self.graph.names[row], how, score)
             for row, how, score in chosen[: self.config.candidates]
