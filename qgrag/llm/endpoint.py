@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-import random
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import openai
@@ -12,13 +12,11 @@ import openai
 from qgrag.llm.backend import OnReply, over_budget
 from qgrag.llm.budget import Budget
 from qgrag.llm.config import LLMConfig
-from qgrag.llm.endpoint_client import NO_KEY, endpoint_url, make_client
-from qgrag.llm.endpoint_errors import ATTEMPT_ERRORS, Fault, classify
+from qgrag.llm.endpoint_errors import Fault, classify
 from qgrag.llm.endpoint_reply import read_response
+from qgrag.llm.endpoint_session import EndpointSession, UnusableAnswerError
 from qgrag.llm.errors import LLMUnavailableError
-from qgrag.llm.event_loop import LoopThread
 from qgrag.llm.open_calls import OpenCalls
-from qgrag.llm.pacing import Pacer, retry_delay
 from qgrag.llm.records import Reply, Request
 from qgrag.llm.structured import LADDER, Rung, next_rung, with_format
 from qgrag.llm.tokens import estimate_message_tokens
@@ -32,19 +30,13 @@ ENDPOINT_FAULTS = frozenset({"rate_limit", "server", "timeout", "connection"})
 class EndpointBackend:
     """Sends requests concurrently, retries what may pass, and finds out how the endpoint takes a schema.
 
-    After `FAILURES_IN_A_ROW` requests (or twice the concurrency, if that is more) have used up their
-    attempts one after another, or as many as were ever sent have found nobody there, the endpoint counts
-    as unavailable.
+    The endpoint counts as unavailable after `FAILURES_IN_A_ROW` requests (or twice the concurrency, if
+    that is more) have used up their attempts one after another, and at once where nobody has ever been there.
     """
 
     def __init__(self, config: LLMConfig) -> None:
         self.config = config
-        self._client = make_client(config.base_url, config.pace)
-        self._url = endpoint_url(self._client)
-        self._secret = "" if self._client.api_key == NO_KEY else self._client.api_key
-        self._loop = LoopThread()
-        self._pacer = Pacer(config.pace.requests_per_minute, config.pace.tokens_per_minute)
-        self._rng = random.Random()
+        self._session = EndpointSession(config.base_url, config.pace)
         self._rung: Rung = LADDER[0] if config.structured == "auto" else config.structured
         self._rung_known = config.structured != "auto"
         self._finding_rung = asyncio.Lock()
@@ -58,25 +50,12 @@ class EndpointBackend:
 
     def generate(self, requests: Sequence[Request], budget: Budget, on_reply: OnReply) -> None:
         """See `Backend.generate`."""
-        self._loop.run(self._generate(requests, budget, on_reply))
+        queue = iter(enumerate(requests))
+        workers = min(self.config.pace.concurrency, len(requests))
+        self._session.run(lambda calls: self._work(queue, budget, calls, on_reply), workers)
 
     def close(self) -> None:
-        self._loop.run(self._client.close())
-        self._loop.close()
-
-    async def _generate(self, requests: Sequence[Request], budget: Budget, on_reply: OnReply) -> None:
-        calls = OpenCalls(self._url, self.config.pace.quiet_seconds)
-        queue = iter(enumerate(requests))
-        watch = asyncio.create_task(calls.watch())
-        workers = min(self.config.pace.concurrency, len(requests))
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(workers):
-                    group.create_task(self._work(queue, budget, calls, on_reply))
-        except BaseExceptionGroup as failures:
-            raise failures.exceptions[0] from None
-        finally:
-            watch.cancel()
+        self._session.close()
 
     async def _work(
         self, queue: Iterator[tuple[int, Request]], budget: Budget, calls: OpenCalls, on_reply: OnReply
@@ -91,42 +70,36 @@ class EndpointBackend:
             on_reply(i, reply)
 
     async def _answer(self, request: Request) -> Reply:
-        """The reply after as many attempts as it takes or are allowed."""
-        attempts = self.config.pace.max_retries + 1
-        fault = Fault("server", "no attempt was made")
-        for attempt in range(attempts):
-            await self._wait_for_turn(request)
+        """The reply; one without a usable text has an error, and all tokens that its attempts have cost."""
+        estimate = estimate_message_tokens(request.messages) + request.sampling.max_tokens // 2
+        spent = Reply()
+
+        async def attempt() -> Reply:
+            nonlocal spent
             started = time.monotonic()
-            try:
-                response = await self._post_structured(request)
-            except ATTEMPT_ERRORS as error:
-                fault = classify(error, time.monotonic() - started, self._secret)
-            else:
-                self._answered, self._failed_in_a_row = True, 0
-                reply, found = read_response(response, request, time.monotonic() - started, attempt)
-                self._pacer.correct(reply.prompt_tokens + reply.completion_tokens - self._estimate(request))
-                if found is None:
-                    return reply
-                fault = found
-            if fault.ends:
-                raise LLMUnavailableError(self._unavailable(fault))
-            if not fault.passes or attempt + 1 == attempts:
-                break
-            await self._back_off(fault, attempt, request)
-        self._count_failure(fault)
-        return Reply(retries=attempt, error=fault.as_error(attempt + 1))
+            response = await self._post_structured(request)
+            self._answered, self._failed_in_a_row = True, 0
+            reply, fault = read_response(response, request, time.monotonic() - started)
+            self._session.pacer.correct(reply.prompt_tokens + reply.completion_tokens - estimate)
+            spent = Reply(
+                prompt_tokens=spent.prompt_tokens + reply.prompt_tokens,
+                completion_tokens=spent.completion_tokens + reply.completion_tokens,
+                seconds=spent.seconds + reply.seconds,
+            )
+            if fault is not None:
+                raise UnusableAnswerError(fault)
+            return reply
 
-    async def _wait_for_turn(self, request: Request) -> None:
-        wait = self._pacer.book(time.monotonic(), self._estimate(request))
-        if wait > 0:
-            await asyncio.sleep(wait)
-
-    async def _back_off(self, fault: Fault, attempt: int, request: Request) -> None:
-        delay = retry_delay(attempt, fault.retry_after, self._rng)
-        if fault.kind == "rate_limit":
-            self._pacer.hold(time.monotonic() + delay)
-        logger.info("%s: %s; attempt %d in %.1f s", request.owner or "request", fault.message, attempt + 2, delay)
-        await asyncio.sleep(delay)
+        sent = await self._session.send(attempt, estimate, request.owner)
+        if sent.fault is not None:
+            self._count_failure(sent.fault)
+        return replace(
+            spent if sent.value is None else sent.value,
+            prompt_tokens=spent.prompt_tokens,
+            completion_tokens=spent.completion_tokens,
+            retries=sent.attempts - 1,
+            error=sent.fault.as_error(sent.attempts) if sent.fault else None,
+        )
 
     async def _post_structured(self, request: Request) -> Any:
         if request.schema is not None and not self._rung_known:
@@ -155,7 +128,7 @@ class EndpointBackend:
                 continue
             if request.schema is not None and not self._rung_known and rung is not None:
                 if rung != self._rung:
-                    logger.warning("%s does not take %s; asking for JSON by %s", self._url, self._rung, rung)
+                    logger.warning("%s does not take %s; asking for JSON by %s", self._session.url, self._rung, rung)
                 self._rung, self._rung_known = rung, True
             return response
 
@@ -188,13 +161,12 @@ class EndpointBackend:
 
     async def _create(self, body: dict[str, Any]) -> Any:
         async with asyncio.timeout(self.config.pace.total_timeout):
-            return await self._client.chat.completions.create(**body)
-
-    def _estimate(self, request: Request) -> int:
-        """Tokens of the prompt, and of an answer of half the allowed length."""
-        return estimate_message_tokens(request.messages) + request.sampling.max_tokens // 2
+            return await self._session.client.chat.completions.create(**body)
 
     def _count_failure(self, fault: Fault) -> None:
+        """Raise where this fault, or the row of them that it ends, leaves no hope for other requests."""
+        if fault.ends:
+            raise LLMUnavailableError(self._unavailable(fault))
         if fault.kind not in ENDPOINT_FAULTS:
             return
         self._failed_in_a_row += 1
@@ -208,4 +180,6 @@ class EndpointBackend:
             "request": "check llm.model and llm.base_url, and the key in QGRAG_LLM_API_KEY or OPENAI_API_KEY",
             "rate_limit": "lower llm.pace, or raise the quota; what was answered is kept, run the same again later",
         }.get(fault.kind, "what was answered is kept; run the same again when the server is well")
-        return f"the language model {self.config.model!r} at {self._url} cannot be used: {fault.message}; {remedy}"
+        return (
+            f"the language model {self.config.model!r} at {self._session.url} cannot be used: {fault.message}; {remedy}"
+        )

@@ -7,7 +7,7 @@ from qgrag.llm.records import Reply, Request
 from qgrag.llm.tokens import estimate_message_tokens, estimate_tokens
 
 
-def read_response(response: Any, request: Request, seconds: float, retries: int) -> tuple[Reply, Fault | None]:
+def read_response(response: Any, request: Request, seconds: float) -> tuple[Reply, Fault | None]:
     """The reply, and what is wrong with it if it cannot be used.
 
     Token counts come from the endpoint, by estimate where it gives none. A reasoning field is no answer.
@@ -16,11 +16,10 @@ def read_response(response: Any, request: Request, seconds: float, retries: int)
         response: a `ChatCompletion`; or anything else that the client made of a body that is none.
         request: what was sent.
         seconds: that the answer took.
-        retries: attempts made before this one.
     """
     choices = getattr(response, "choices", None)
     if not isinstance(choices, list) or not choices or getattr(choices[0], "message", None) is None:
-        return Reply(seconds=seconds, retries=retries), _without_choices(response)
+        return Reply(seconds=seconds), _without_choices(response)
     choice = choices[0]
     message = choice.message
     text = message.content if isinstance(message.content, str) else ""
@@ -34,7 +33,6 @@ def read_response(response: Any, request: Request, seconds: float, retries: int)
         prompt_tokens=estimate_message_tokens(request.messages) if prompt_tokens is None else prompt_tokens,
         completion_tokens=estimate_tokens(text) if completion_tokens is None else completion_tokens,
         seconds=seconds,
-        retries=retries,
     )
     return reply, _unusable(reply, getattr(message, "refusal", None), request.sampling.max_tokens)
 

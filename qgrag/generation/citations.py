@@ -1,0 +1,47 @@
+"""Citations in an answer: which passages it names, and which of these were never shown."""
+
+import re
+from dataclasses import dataclass
+
+_MARKER = re.compile(r"[ \t]*[\[［【]\s*(\d{1,4}(?:\s*[,;、，]\s*\d{1,4})*)\s*[\]］】]")
+_NUMBER = re.compile(r"\d+")
+_SPACE_BEFORE_STOP = re.compile(r"[ \t]+(?=[.,;:!?。，；：！？](?:\s|$))")
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """An answer with its citations checked.
+
+    Args:
+        text: the answer with markers of passages that were shown, each as `[n]`.
+        bare: the answer without markers.
+        numbers: the passages cited, from 1, in order of first mention.
+        invented: numbers in the answer that name no passage; they are gone from `text`.
+    """
+
+    text: str
+    bare: str
+    numbers: tuple[int, ...]
+    invented: int
+
+
+def check_citations(text: str, count: int) -> Cited:
+    """Read markers such as `[2]`, `[1, 3]` or `【2】` of an answer that was given `count` passages."""
+    numbers: dict[int, None] = {}
+    invented = 0
+
+    def rewrite(match: re.Match[str]) -> str:
+        nonlocal invented
+        valid = []
+        for digits in _NUMBER.findall(match.group(1)):
+            number = int(digits)
+            if 1 <= number <= count:
+                valid.append(number)
+                numbers[number] = None
+            else:
+                invented += 1
+        return f" {''.join(f'[{n}]' for n in valid)}" if valid else ""
+
+    checked = _SPACE_BEFORE_STOP.sub("", _MARKER.sub(rewrite, text)).strip()
+    bare = _SPACE_BEFORE_STOP.sub("", _MARKER.sub("", text)).strip()
+    return Cited(checked, bare, tuple(numbers), invented)

@@ -1,0 +1,60 @@
+"""What a language model gets to read: numbered passages, and the views of a graph that a retriever gives."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from qgrag.llm.tokens import estimate_tokens, within_tokens
+from qgrag.retrieval.results import Hit, RetrievalResult
+
+VIEWS_KEY = "context"
+"""Key of a result's evidence under which a retriever puts views for the reader: a list of dicts with
+`title`, an explanation `note`, and `lines`, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The material for one answer.
+
+    Args:
+        passages: number `i + 1` in the text stands for `passages[i]`.
+        text: what is shown to the model.
+    """
+
+    passages: tuple[Hit, ...]
+    text: str
+
+
+def build_context(result: RetrievalResult, max_passages: int, max_tokens: int) -> Context:
+    """Number the best hits of a result and set the retriever's views beside them.
+
+    Views come first and get at most half of the tokens; then hits follow until the rest is used up, by
+    estimate. The first hit is there in any case, so a chunk should be smaller than `max_tokens`.
+    """
+    views = _views(result.evidence.get(VIEWS_KEY, ()), max_tokens // 2)
+    room = max_tokens - estimate_tokens(views)
+    passages: list[Hit] = []
+    blocks: list[str] = []
+    for hit in result.hits[:max_passages]:
+        block = _passage(len(passages) + 1, hit)
+        room -= estimate_tokens(block)
+        if passages and room < 0:
+            break
+        passages.append(hit)
+        blocks.append(block)
+    parts = [part for part in (views, "\n\n".join(blocks)) if part]
+    return Context(tuple(passages), "\n\n".join(parts))
+
+
+def _passage(number: int, hit: Hit) -> str:
+    head = f"[{number}] {hit.title}" if hit.title else f"[{number}]"
+    return f"{head}\n{hit.text}"
+
+
+def _views(views: Iterable[Mapping[str, Any]], max_tokens: int) -> str:
+    shown = [view for view in views if view["lines"]]
+    blocks = []
+    for view in shown:
+        head = f"{view['title']} ({view['note']}):" if view.get("note") else f"{view['title']}:"
+        blocks.append(f"{head}\n{within_tokens(view['lines'], max_tokens // len(shown))}")
+    return "\n\n".join(blocks)

@@ -1,0 +1,90 @@
+"""Which of two answers is better, as a language model judges, each pair in both orders (FG-RAG, section
+6.1)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, field_validator
+
+from qgrag.llm.model import LanguageModel
+from qgrag.llm.prompts import Prompts
+
+CRITERIA = ("comprehensiveness", "diversity", "empowerment", "overall")
+Winner = Literal["1", "2", "tie"]
+_SHARE_OF_FIRST: dict[str, float] = {"1": 1.0, "2": 0.0, "tie": 0.5}
+
+
+class GeneratedComparison(BaseModel):
+    """A judge's answer; `1`, `Answer 1` and `answer1` mean the same."""
+
+    reason: str = ""
+    comprehensiveness: Winner
+    diversity: Winner
+    empowerment: Winner
+    overall: Winner
+
+    @field_validator(*CRITERIA, mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        text = str(value).strip().lower().removeprefix("answer").strip(" .'\"")
+        return "tie" if text in ("tie", "both", "equal", "neither", "draw") else text
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The outcome for one pair.
+
+    Args:
+        scores: criterion to the share of the two orders that the first answer won, a tie counting half:
+            1.0 won both, 0.5 each order's first or second place won, or ties; empty if neither order was
+            judged.
+        reasons: the judge's, in the given and in the swapped order; or why there is no judgement.
+        judged: orders with a usable judgement, 0 to 2.
+    """
+
+    scores: dict[str, float]
+    reasons: tuple[str, str]
+    judged: int
+
+
+class PairwiseJudge:
+    """Compares two answers to the same question by comprehensiveness, diversity, empowerment, and overall."""
+
+    step = "judge_pair"
+
+    def __init__(self, model: LanguageModel, prompts: Prompts | None = None) -> None:
+        self.model = model
+        self._prompt = (prompts or Prompts())["judge_pair"]
+
+    def __call__(self, queries: Sequence[str], first: Sequence[str], second: Sequence[str]) -> list[Comparison]:
+        """Judge B pairs, two requests each."""
+        rows = list(zip(queries, first, second, strict=True))
+        orders = [(q, a, b) for q, a, b in rows] + [(q, b, a) for q, a, b in rows]
+        completions = self.model.complete(
+            [self._prompt.fill(query=q, first=a, second=b) for q, a, b in orders],
+            GeneratedComparison,
+            step=self.step,
+            owners=[q for q, _, _ in orders],
+        )
+        comparisons = []
+        for given, swapped in zip(completions[: len(rows)], completions[len(rows) :], strict=True):
+            one, two = given.parsed(GeneratedComparison), swapped.parsed(GeneratedComparison)
+            shares = [
+                {c: share if j is one else 1.0 - share for c in CRITERIA for share in [_SHARE_OF_FIRST[getattr(j, c)]]}
+                for j in (one, two)
+                if j is not None
+            ]
+            scores = {c: sum(s[c] for s in shares) / len(shares) for c in CRITERIA} if shares else {}
+            reasons = (
+                one.reason if one else str(given.error),
+                two.reason if two else str(swapped.error),
+            )
+            comparisons.append(Comparison(scores, reasons, len(shares)))
+        return comparisons
+
+
+def win_rates(comparisons: Sequence[Comparison]) -> dict[str, float]:
+    """Criterion to the first answers' win rate over the pairs that were judged; empty if none was."""
+    judged = [c for c in comparisons if c.judged]
+    return {c: sum(j.scores[c] for j in judged) / len(judged) for c in CRITERIA} if judged else {}

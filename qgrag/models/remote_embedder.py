@@ -1,0 +1,153 @@
+"""Vectors from an OpenAI-compatible /v1/embeddings endpoint, under the same rules as a local model's."""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from qgrag.errors import ConfigError
+from qgrag.llm.config import Pace
+from qgrag.llm.endpoint_errors import Fault
+from qgrag.llm.endpoint_session import EndpointSession, UnusableAnswerError
+from qgrag.llm.errors import LLMUnavailableError
+from qgrag.llm.open_calls import OpenCalls
+from qgrag.llm.tokens import estimate_tokens
+from qgrag.progress import progress
+
+PROBE = "dimension"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteEmbedderConfig:
+    """Which endpoint makes vectors.
+
+    Args:
+        model: the endpoint's name of the model. Vectors of one name are taken to be of one model.
+        base_url: of the endpoint, ending in `/v1`; empty for OpenAI's own.
+        query_prompt: text put before each query.
+        passage_prompt: text put before each passage.
+        dimensions: asks for shorter vectors, where the model has them; None for its own length.
+        batch_size: texts a request.
+        pace: concurrency, rates, retries and timeouts.
+    """
+
+    model: str
+    base_url: str = ""
+    query_prompt: str = ""
+    passage_prompt: str = ""
+    dimensions: int | None = None
+    batch_size: int = 64
+    pace: Pace = field(default_factory=Pace)
+
+    def __post_init__(self) -> None:
+        if not self.model:
+            raise ConfigError("embedder.model is empty: name the embedding model that the endpoint serves")
+        if self.base_url and ("://" not in self.base_url or "@" in self.base_url):
+            raise ConfigError("embedder.base_url must be http(s)://HOST/v1, without credentials")
+        if self.batch_size < 1:
+            raise ConfigError(f"embedder.batch_size must be at least 1, got {self.batch_size}")
+
+
+class RemoteEmbedder:
+    """An `Embedder` over HTTP. Texts go as they are: what is too long for the model is the endpoint's to
+    refuse."""
+
+    def __init__(self, config: RemoteEmbedderConfig) -> None:
+        self.config = config
+        self._session = EndpointSession(config.base_url, config.pace)
+
+    @property
+    def name(self) -> str:
+        return self.config.model
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Over the model's name, prompts and dimensions; the address does not count."""
+        c = self.config
+        parts = "\x00".join((c.model, c.query_prompt, c.passage_prompt, str(self.dimension)))
+        return f"remote-{hashlib.blake2b(parts.encode(), digest_size=8).hexdigest()}"
+
+    @cached_property
+    def dimension(self) -> int:
+        """Asked for with one short text, on first use."""
+        return int(self._embed([PROBE], "Asking for the dimension").shape[1])
+
+    def encode(self, texts: Sequence[str], *, description: str = "Embedding") -> Tensor:
+        """See `Embedder.encode`.
+
+        Raises:
+            LLMUnavailableError: a batch could not be embedded, after all attempts.
+        """
+        return self._embed([self.config.passage_prompt + text for text in texts], description)
+
+    def encode_queries(self, queries: Sequence[str]) -> Tensor:
+        """See `Embedder.encode_queries`."""
+        return self._embed([self.config.query_prompt + query for query in queries], "Embedding queries")
+
+    def close(self) -> None:
+        self._session.close()
+
+    def _embed(self, texts: list[str], description: str) -> Tensor:
+        if not texts:
+            return torch.empty(0, self.dimension)
+        size = self.config.batch_size
+        batches = [texts[start : start + size] for start in range(0, len(texts), size)]
+        queue = iter(enumerate(batches))
+        parts: dict[int, Tensor] = {}
+        with progress(description, len(texts)) as bar:
+
+            async def work(calls: OpenCalls) -> None:
+                for number, batch in queue:
+                    with calls.open(f"batch {number}"):
+                        parts[number] = await self._request(batch)
+                    bar.advance(len(batch))
+
+            self._session.run(work, min(self.config.pace.concurrency, len(batches)))
+        return torch.nn.functional.normalize(torch.cat([parts[n] for n in range(len(batches))]), dim=1)
+
+    async def _request(self, batch: list[str]) -> Tensor:
+        """Vectors of one batch, float32 [len(batch), d], as the endpoint gave them."""
+
+        async def attempt() -> Tensor:
+            async with asyncio.timeout(self.config.pace.total_timeout):
+                response = await self._session.client.embeddings.create(**self._body(batch))
+            return _vectors(response, len(batch))
+
+        sent = await self._session.send(attempt, sum(map(estimate_tokens, batch)), self.name)
+        if sent.value is None:
+            error = sent.fault.as_error(sent.attempts) if sent.fault else ""
+            raise LLMUnavailableError(
+                f"embedding model {self.name!r} at {self._session.url}: {error}; "
+                "check embedder.model and embedder.base_url, or use smaller chunks if a text is too long"
+            )
+        return sent.value
+
+    def _body(self, batch: list[str]) -> dict[str, Any]:
+        texts = [text.encode("utf-8", "replace").decode("utf-8") or " " for text in batch]
+        body: dict[str, Any] = {"model": self.config.model, "input": texts, "encoding_format": "float"}
+        if self.config.dimensions is not None:
+            body["dimensions"] = self.config.dimensions
+        return body
+
+
+def _vectors(response: Any, count: int) -> Tensor:
+    data = getattr(response, "data", None)
+    if not isinstance(data, list) or len(data) != count:
+        given = len(data) if isinstance(data, list) else 0
+        raise _unusable(f"the endpoint gave {given} vectors for {count} texts")
+    ordered = sorted(data, key=lambda item: item.index)
+    if len({len(item.embedding) for item in ordered}) != 1:
+        raise _unusable("the endpoint gave vectors of different lengths")
+    vectors = torch.tensor([item.embedding for item in ordered], dtype=torch.float32)
+    if not torch.isfinite(vectors).all():
+        raise _unusable("the endpoint gave a vector with infinite or undefined components")
+    return vectors
+
+
+def _unusable(message: str) -> UnusableAnswerError:
+    return UnusableAnswerError(Fault("server", message, passes=True))
