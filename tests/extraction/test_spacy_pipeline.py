@@ -4,6 +4,7 @@ from qgrag.errors import ModelNotFoundError
 from qgrag.extraction.spacy_pipeline import is_cjk, load_pipeline, parse
 
 ENGLISH = ["Ada Lovelace was born in London.", "She wrote notes. They were long.", "The Cam flows north."]
+QUOTED = "他说：“走吧！”然后离开了。《家》是小说。真的吗？！好……"
 CHINESE = ["居里夫人出生于华沙。她发现了镭！", "长城有多长？"]
 
 
@@ -51,6 +52,11 @@ def test_languages_mix_in_order_and_chinese_needs_no_english_model() -> None:
     assert "London" in [entity.text for entity in documents[0].ents]
     assert [sentence.text for sentence in documents[1].sents] == ["居里夫人出生于华沙。", "她发现了镭！"]
     assert len(list(parse(CHINESE, name="xx_no_such_pipeline"))) == 2
+
+
+def test_chinese_sentences_keep_their_closing_quotes_and_no_opening_ones() -> None:
+    sentences = [sentence.text for sentence in next(parse([QUOTED])).sents]
+    assert sentences == ["他说：“走吧！”", "然后离开了。", "《家》是小说。", "真的吗？！", "好……"]
 
 
 def test_batches_do_not_change_the_parse() -> None:
