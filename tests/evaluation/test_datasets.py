@@ -278,6 +278,13 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
         load_dataset("lihuaworld", tmp_path)
 
 
+def test_demo_comes_with_the_package() -> None:
+    dataset = load_dataset("demo")
+    assert dataset.problems == ()
+    assert {question.type for question in dataset.questions} == {"single", "multi"}
+    assert all(question.gold and question.answers for question in dataset.questions)
+
+
 def test_published_lihuaworld(data_folder: Path) -> None:
     dataset = load_dataset("lihuaworld", data_folder / "lihuaworld", data_folder / "lihuaworld" / "query_set_dev.json")
     assert len(dataset.documents) == 442
