@@ -15,9 +15,9 @@ from qgrag.extraction.name_spans import VALUE_TYPES, NameSpan, name_spans
 from qgrag.extraction.records import Extracted, Facts, Mention, Triple
 from qgrag.extraction.sentence_facts import Sentence, descriptions, sentence_at, title_links
 from qgrag.extraction.spacy_pipeline import DEFAULT_PIPELINE, load_pipeline, parse
-from qgrag.extraction.topic import Topic, base_name, with_title
+from qgrag.extraction.topic import ALSO_CALLED, Topic, base_name, with_title
 
-RULES_VERSION = 1
+RULES_VERSION = 2
 """Raise it with every change of the rules that changes facts: stored facts are then made anew."""
 
 MENTIONS = "mentions"
@@ -101,15 +101,16 @@ def _prose(chunk: Chunk, doc: Doc) -> Facts:
         return chunk.title if mention.start in means_title or mention.start < 0 else mention.surface
 
     links = title_links(chunk.title, mentions, by_dependency, sentences, name_of, MENTIONS)
-    return Facts(tuple(mentions), (*by_dependency, *links), tuple(descriptions(mentions, sentences, name_of)))
+    forms = dict.fromkeys(mention.surface for mention in mentions if mention.start in means_title)
+    calls = [Triple(chunk.title, ALSO_CALLED, form) for form in forms if form != chunk.title]
+    triples = (*calls, *by_dependency, *links)
+    return Facts(tuple(mentions), triples, tuple(descriptions(mentions, sentences, name_of)))
 
 
 def _chat(doc: Doc, turns: Sequence[Turn]) -> Facts:
     labels = {turn.speaker_start: turn for turn in turns}
     inside = [range(turn.speaker_start, turn.speaker_end) for turn in turns]
-    said = [
-        m for m in _mentions(doc, name_spans(doc)) if not any(m.start in r or m.end - 1 in r for r in inside)
-    ]
+    said = [m for m in _mentions(doc, name_spans(doc)) if not any(m.start in r or m.end - 1 in r for r in inside)]
     spoken = [Mention(turn.speaker, "PERSON", turn.speaker_start, turn.speaker_end) for turn in turns]
     mentions = sorted([*said, *spoken], key=lambda mention: mention.start)
     lines = _lines(doc.text, turns)

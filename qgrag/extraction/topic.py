@@ -8,6 +8,9 @@ from spacy.tokens import Doc
 from qgrag.extraction.name_spans import PARTICLES, NameSpan
 from qgrag.extraction.name_tokens import NameMatcher, name_tokens, token_key
 
+ALSO_CALLED = "also called"
+"""Relation of a name to another under which its own text speaks of it; the graph makes both one entity there."""
+
 _BRACKET = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
 _SUFFIX = re.compile(r"\s*[,，].*$", re.S)
 _SHORT_FORM_TYPES = frozenset(("PERSON", "OTHER", "ORG"))

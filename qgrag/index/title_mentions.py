@@ -26,6 +26,7 @@ class ChunkFacts:
         triples: with the title's links to titles that no extractor saw.
         descriptions: as extracted.
         value_types: type of each value that the chunk holds.
+        called: keys of the names under which the text speaks of its title.
         keys: of the names of the corpus.
     """
 
@@ -34,13 +35,12 @@ class ChunkFacts:
     triples: tuple[Triple, ...]
     descriptions: tuple[Description, ...]
     value_types: dict[str, str]
+    called: frozenset[str]
     keys: NameKeys
 
     def key(self, surface: str) -> str:
-        """The key of a name as this chunk means it: a short form of its title is its title, whoever else bears it."""
-        key = self.keys(surface)
-        means_title = self.title and entity_key(surface) in (entity_key(self.title), entity_key(base_name(self.title)))
-        return self.keys(self.title) if key and means_title else key
+        """The key of a name as this chunk means it: a name that it calls its title by is its title."""
+        return self.keys(self.title if entity_key(surface) in self.called else surface)
 
 
 class TitleMentions:
@@ -74,13 +74,19 @@ class TitleMentions:
 def chunk_facts(chunk: Chunk, facts: Facts, keys: NameKeys, titles: TitleMentions | None) -> ChunkFacts:
     """A chunk's facts with the titles that its text holds.
 
-    A mention inside a longer title goes; where the chunk uses its spelling nowhere else, triples and
-    descriptions that use it speak of the title from then on.
+    A mention inside a longer title goes; where the chunk uses its spelling nowhere else, triples and descriptions
+    that use it speak of the title from then on. A title of one word counts only where the extractor saw a name too:
+    the Empire is not the film of that name.
     """
     title = clean_name(chunk.title)
     named = [m for m in facts.mentions if m.type not in VALUE_TYPES and m.start >= 0]
     in_title_only = [m for m in facts.mentions if m.type not in VALUE_TYPES and m.start < 0]
-    matches = titles(chunk.text) if titles else []
+    words = {(mention.start, mention.end) for mention in named}
+    matches = [
+        match
+        for match in (titles(chunk.text) if titles else ())
+        if match.last - match.first > 1 or (match.start, match.end) in words
+    ]
     covered = {mention: match for mention in named if (match := _cover(mention, matches))}
     left = [mention for mention in named if mention not in covered]
     kept_surfaces = {mention.surface for mention in left}
@@ -88,13 +94,19 @@ def chunk_facts(chunk: Chunk, facts: Facts, keys: NameKeys, titles: TitleMention
     spans = {(mention.start, mention.end) for mention in left}
     added = [Mention(m.value, _kind(m, named), m.start, m.end) for m in matches if (m.start, m.end) not in spans]
     counted = Counter((mention.surface, mention.type) for mention in [*left, *added, *in_title_only])
-    triples = [replace(t, head=renamed.get(t.head, t.head), tail=renamed.get(t.tail, t.tail)) for t in facts.triples]
+    called = {t.tail for t in facts.triples if t.relation == ALSO_CALLED and t.head == chunk.title}
+    triples = [
+        replace(t, head=renamed.get(t.head, t.head), tail=renamed.get(t.tail, t.tail))
+        for t in facts.triples
+        if t.relation != ALSO_CALLED
+    ]
     row = ChunkFacts(
         title,
         tuple((surface, kind, times) for (surface, kind), times in counted.items()),
         tuple(triples),
         tuple(replace(d, entity=renamed.get(d.entity, d.entity)) for d in facts.descriptions),
         {m.surface: m.type for m in facts.mentions if m.type in VALUE_TYPES},
+        frozenset(map(entity_key, (title, base_name(title), *called) if title else ())) - {""},
         keys,
     )
     return replace(row, triples=(*row.triples, *_links(row, added))) if title else row

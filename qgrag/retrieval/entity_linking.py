@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from rapidfuzz import fuzz
 from spacy.lang.en.stop_words import STOP_WORDS
 from torch import Tensor
 
@@ -20,6 +21,7 @@ from qgrag.retrieval.name_spelling import SpellingIndex
 How = Literal["exact", "alias", "fuzzy", "embedding"]
 ALIAS_SCORE = 0.95
 SHORT_FORM_SCORE = 0.9
+Bearer = tuple[int, How, float]
 EncodeQueries = Callable[[Sequence[str]], Tensor]
 
 
@@ -149,14 +151,18 @@ class EntityLinker:
         bearers = self._forms[match.value]
         surface = query[match.start : match.end]
         own = [b for b in bearers if b[1] == "exact" and self._titled[b[0]]]
-        same = [b for b in own if self.graph.names[b[0]].casefold() == surface.casefold()]
-        chosen = same or own or self._fitting(bearers, query)
+        chosen = self._best_spelt(own, surface) or self._fitting(bearers, query)
         return [
             Link(surface, match.start, match.end, row, self.graph.names[row], how, score)
             for row, how, score in chosen[: self.config.candidates]
         ]
 
-    def _fitting(self, bearers: list[tuple[int, How, float]], query: str) -> list[tuple[int, How, float]]:
+    def _best_spelt(self, own: list[Bearer], surface: str) -> list[Bearer]:
+        """Of titles that differ in punctuation or an article, those most like the query's words."""
+        likeness = [fuzz.ratio(surface.casefold(), self.graph.names[bearer[0]].casefold()) for bearer in own]
+        return [bearer for bearer, ratio in zip(own, likeness, strict=True) if ratio == max(likeness)]
+
+    def _fitting(self, bearers: list[Bearer], query: str) -> list[Bearer]:
         """Bearers whose bracket or suffix the query speaks of ('the film Agni'), if it does so of any."""
         words = set(token_key(query))
         marks = {row: set(token_key(self.graph.names[row])) for row, how, _ in bearers if how == "alias"}
@@ -199,9 +205,7 @@ class EntityLinker:
         return VectorIndex.exact(self.graph.vectors[self._rows], str(self.graph.vectors.device))
 
 
-def _forms(
-    graph: KnowledgeGraph, rows: Iterable[int], titled: Sequence[bool]
-) -> dict[tuple[str, ...], list[tuple[int, How, float]]]:
+def _forms(graph: KnowledgeGraph, rows: Iterable[int], titled: Sequence[bool]) -> dict[tuple[str, ...], list[Bearer]]:
     """Every spelling of every entity -> who bears it, best first."""
     forms: dict[tuple[str, ...], dict[int, tuple[How, float]]] = {}
 
