@@ -1,5 +1,6 @@
 """BM25 over chunks or query nodes: weights from bm25s, scoring of a batch of queries in torch."""
 
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from qgrag.index.storage import read_json, read_tensors, write_json, write_tenso
 CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 TERMS = re.compile(rf"[{CJK}]+|(?:(?![{CJK}])[^\W_])+")
 IS_CJK = re.compile(rf"[{CJK}]")
+logging.getLogger("bm25s").setLevel(logging.WARNING)
+
 STOP_WORDS = frozenset(STOPWORDS_EN)
 
 

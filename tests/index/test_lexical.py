@@ -52,5 +52,5 @@ def test_saved_index_scores_the_same(tmp_path):
 
 
 def test_parameters_out_of_range_are_named():
-    with pytest.raises(ConfigError, match="b=1.5"):
+    with pytest.raises(ConfigError, match=r"b=1\.5"):
         LexicalConfig(b=1.5)

@@ -79,7 +79,7 @@ def test_damaged_manifest_is_named(index_copy):
     with pytest.raises(IndexFormatError, match=r"manifest\.json: cannot be read"):
         Index.open(index_copy)
     (index_copy / "manifest.json").write_text('{"format": "qgrag-index", "version": 1}')
-    with pytest.raises(IndexFormatError, match="lacks .*counts"):
+    with pytest.raises(IndexFormatError, match=r"lacks .*counts"):
         Index.open(index_copy)
 
 
@@ -92,7 +92,7 @@ def test_no_index_says_how_to_make_one(tmp_path):
 
 def test_other_embedding_model_is_refused_by_name(index_copy):
     other = LocalEmbedder(EmbedderConfig(window="max"))
-    with pytest.raises(IndexFormatError, match="built with embedding model .*all-MiniLM-L6-v2.* fingerprint"):
+    with pytest.raises(IndexFormatError, match=r"built with embedding model .*all-MiniLM-L6-v2.* fingerprint"):
         Index.open(index_copy, embedder=other)
     with pytest.raises(IndexFormatError, match=r"manifest\.json"):
         build_index(Index.open(index_copy).documents.documents, index_copy, embedder=other)
