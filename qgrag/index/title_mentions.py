@@ -9,7 +9,7 @@ from qgrag.extraction.name_spans import VALUE_TYPES
 from qgrag.extraction.name_tokens import NameMatch, NameMatcher, NameToken, longest_first, name_tokens
 from qgrag.extraction.names import clean_name
 from qgrag.extraction.records import Description, Facts, Mention, Triple
-from qgrag.extraction.topic import base_name
+from qgrag.extraction.topic import ALSO_CALLED, base_name
 from qgrag.index.entity_names import NameKeys, entity_key
 
 MENTIONS = "mentions"
