@@ -1,0 +1,69 @@
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from qgrag.llm.errors import PromptError
+from qgrag.llm.prompts import PLACEHOLDERS, PromptConfig, Prompts, load_prompt
+
+
+@pytest.mark.parametrize("name", PLACEHOLDERS)
+def test_every_prompt_has_exactly_its_declared_placeholders(name: str) -> None:
+    messages = load_prompt(name).fill(**{p: f"<<{p}>>" for p in PLACEHOLDERS[name]})
+    text = "\n".join(m["content"] for m in messages)
+    assert all(f"<<{p}>>" in text for p in PLACEHOLDERS[name])
+    assert "${" not in text
+    assert messages[-1]["role"] == "user"
+    assert all(m["content"] for m in messages)
+
+
+def test_every_file_is_declared() -> None:
+    folder = files("qgrag.llm").joinpath("prompts")
+    assert {f.name for f in folder.iterdir()} == {f"{name}.txt" for name in PLACEHOLDERS}
+
+
+def test_values_are_put_in_as_they_are() -> None:
+    messages = load_prompt("query_entities").fill(query="costs ${query} $5 {x} %s \\n")
+    assert messages[-1]["content"] == "Question: costs ${query} $5 {x} %s \\n"
+
+
+def test_one_setting_decides_on_the_language() -> None:
+    by_default = Prompts()["triples"].fill(language=Prompts().language, title="", text="x")
+    assert "language of the text" in by_default[0]["content"]
+    german = Prompts(PromptConfig(language="German"))
+    assert "Write in German" in german["triples"].fill(language=german.language, title="", text="x")[0]["content"]
+
+
+def test_a_file_replaces_a_prompt(tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text("=== user ===\nFinde Namen: ${query}\n", "utf-8")
+    prompts = Prompts(PromptConfig(files={"query_entities": str(path)}))
+    assert prompts["query_entities"].fill(query="Wer?") == [{"role": "user", "content": "Finde Namen: Wer?"}]
+    assert prompts["query_entities"].fingerprint != load_prompt("query_entities").fingerprint
+    assert prompts["triples"] == load_prompt("triples")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Find: ${query}", "start with a line"),
+        ("=== user ===\n${query}\n=== assistant ===\nx", "last turn"),
+        ("=== user ===\nno placeholder", "is missing"),
+        ("=== user ===\n${query} ${chunk}", "nothing fills"),
+        ("=== user ===\n${query} costs $ 5", "written"),
+    ],
+)
+def test_a_file_that_does_not_fit_says_so(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text(text, "utf-8")
+    prompts = Prompts(PromptConfig(files={"query_entities": str(path)}))
+    with pytest.raises(PromptError, match=words) as caught:
+        prompts["query_entities"]
+    assert str(path) in str(caught.value)
+
+
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(PromptError, match="cannot read"):
+        Prompts(PromptConfig(files={"pairs": str(tmp_path / "none.txt")}))["pairs"]
+    with pytest.raises(PromptError, match="no prompt is named 'paris'"):
+        PromptConfig(files={"paris": "x.txt"})

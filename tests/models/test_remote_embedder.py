@@ -1,0 +1,116 @@
+import json
+import math
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from qgrag.errors import ConfigError
+from qgrag.llm.config import Pace
+from qgrag.llm.errors import LLMUnavailableError
+from qgrag.models.remote_embedder import RemoteEmbedder, RemoteEmbedderConfig
+from tests.llm.server import Answer, Behaviour, Call, ChatServer, fail, serving
+
+
+def vector(text: str) -> list[float]:
+    return [float(len(text)), float(sum(map(ord, text)) % 97), 1.0]
+
+
+def embed(call: Call) -> Answer:
+    texts = call.body["input"]
+    data = [{"object": "embedding", "index": i, "embedding": vector(t)} for i, t in enumerate(texts)]
+    return Answer(
+        body={"object": "list", "model": "e", "data": data[::-1], "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+    )
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with serving(embed) as running:
+        yield running
+
+
+def make(server: ChatServer, **config: object) -> RemoteEmbedder:
+    settings = {"batch_size": 3, "pace": Pace(concurrency=2, max_retries=1), **config}
+    return RemoteEmbedder(RemoteEmbedderConfig("e", server.url, **settings))  # type: ignore[arg-type]
+
+
+def test_unit_vectors_in_order(server: ChatServer) -> None:
+    texts = [f"text {i}" * (i + 1) for i in range(8)] + ["", "李华\ud800"]
+    embedder = make(server)
+    vectors = embedder.encode(texts)
+    sent = [t if t else " " for t in texts[:-1]] + ["李华?"]
+    expected = torch.nn.functional.normalize(torch.tensor([vector(t) for t in sent]), dim=1)
+    torch.testing.assert_close(vectors, expected)
+    assert vectors.dtype == torch.float32
+    assert embedder.dimension == 3
+    assert max(len(call.body["input"]) for call in server.calls) == 3
+    assert embedder.encode([]).shape == (0, 3)
+    embedder.close()
+
+
+def test_prompts_and_dimensions_are_sent(server: ChatServer) -> None:
+    embedder = make(server, query_prompt="q: ", passage_prompt="p: ", dimensions=3)
+    embedder.encode(["a"])
+    embedder.encode_queries(["a"])
+    assert [call.body["input"] for call in server.calls] == [["p: a"], ["q: a"]]
+    assert server.calls[0].body["dimensions"] == 3
+    embedder.close()
+
+
+def test_the_fingerprint_follows_what_shapes_a_vector(server: ChatServer) -> None:
+    embedders = [make(server), make(server, passage_prompt="p: "), make(server, query_prompt="q: ")]
+    same = make(server, batch_size=1)
+    assert len({e.fingerprint for e in embedders}) == 3
+    assert same.fingerprint == embedders[0].fingerprint
+    for embedder in (*embedders, same):
+        embedder.close()
+
+
+def once(first: Answer) -> Behaviour:
+    return lambda call: first if call.number == 0 else embed(call)
+
+
+def with_vectors(*vectors: list[float]) -> Answer:
+    data = [{"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(vectors)]
+    return Answer(body=json.dumps({"object": "list", "model": "e", "data": data}).encode())
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        fail(429, retry_after="0"),
+        fail(500),
+        Answer(drop=True),
+        Answer(body=b"nothing"),
+        Answer(body={"data": []}),
+        with_vectors([1.0, 2.0]),
+        with_vectors([1.0, 2.0, 3.0], [1.0, 2.0]),
+        with_vectors([1.0, math.nan, 3.0], [1.0, 2.0, 3.0]),
+    ],
+)
+def test_what_may_pass_is_tried_again(server: ChatServer, first: Answer) -> None:
+    server.behave = once(first)
+    embedder = make(server)
+    assert embedder.encode(["a", "b"]).shape == (2, 3)
+    assert len(server.calls) == 2
+    embedder.close()
+
+
+@pytest.mark.parametrize(("answer", "attempts"), [(fail(500), 2), (fail(400, "too long"), 1), (fail(404), 1)])
+def test_what_does_not_pass_ends_the_run(server: ChatServer, answer: Answer, attempts: int) -> None:
+    server.behave = lambda call: answer
+    embedder = make(server)
+    with pytest.raises(LLMUnavailableError, match=f"'e' at {server.url}: .*HTTP {answer.status}"):
+        embedder.encode(["a"])
+    assert len(server.calls) == attempts
+    embedder.close()
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{"model": ""}, {"model": "e", "base_url": "host/v1"}, {"model": "e", "base_url": "http://a:b@h/v1"}],
+)
+def test_configurations_that_cannot_work(config: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match="embedder"):
+        RemoteEmbedderConfig(**config)
