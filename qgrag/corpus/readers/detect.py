@@ -80,6 +80,6 @@ def _detect_json(source: Source, by_name: str) -> str:
         record = json.loads(first_line)
     except (json.JSONDecodeError, RecursionError):
         return "squad" if '"paragraphs"' in head else by_name
-    if isinstance(record, dict) and isinstance(record.get("data"), list) and not rest.strip():
-        return "squad"
-    return "jsonl"
+    if not isinstance(record, dict):
+        return by_name
+    return "squad" if isinstance(record.get("data"), list) and not rest.strip() else "jsonl"
