@@ -89,7 +89,7 @@ def networkx_peers(
 ) -> dict[str, Callable[[], list[list[int]]]]:
     """The peers, or none where networkx is not installed."""
     try:
-        from qcg_networkx import NetworkxRetriever, to_networkx
+        from benchmarks.qcg_networkx import NetworkxRetriever, to_networkx
     except ImportError as error:
         print(f"without the networkx side: {error}")
         return {}

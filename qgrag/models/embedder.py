@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import torch
 from torch import Tensor
+from torch_geometric.utils import scatter
 
 from qgrag.corpus.chunking import TokenSpans, split_texts
 from qgrag.corpus.tokens import TokenizerSpans
@@ -187,6 +188,4 @@ def _pool(vectors: Tensor, owner: Tensor, count: int, how: str) -> Tensor:
     """Window vectors [W, d] to text vectors [count, d] by mean or max over each text's windows."""
     if len(vectors) == count:
         return vectors
-    return torch.zeros(count, vectors.shape[1]).index_reduce_(
-        0, owner, vectors, "amax" if how == "max" else "mean", include_self=False
-    )
+    return scatter(vectors, owner, dim_size=count, reduce="max" if how == "max" else "mean")

@@ -4,6 +4,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor
+from torch_geometric.utils import scatter
 
 Pooling = Literal["mean", "max", "sum"]
 
@@ -24,11 +25,7 @@ def pool_pairs(
         query int64 [P], chunk int64 [P] and score [P], sorted by query, then chunk. O(M log M).
     """
     key, owner = torch.unique(query * num_chunks + chunk, return_inverse=True)
-    pooled = torch.zeros(len(key), dtype=score.dtype, device=score.device)
-    if pooling == "sum":
-        pooled.index_add_(0, owner, score)
-    else:
-        pooled.index_reduce_(0, owner, score, "amax" if pooling == "max" else "mean", include_self=False)
+    pooled = scatter(score, owner, dim_size=len(key), reduce=pooling)
     return key // num_chunks, key % num_chunks, pooled
 
 
