@@ -9,7 +9,7 @@ from qgrag.graph.ppr_local import LocalPageRank, local_pagerank
 from qgrag.graph.ragged import Ragged
 from qgrag.graph.shortest_paths import shortest_paths
 from qgrag.graph.subgraph import induced_subgraph
-from qgrag.graph.transition import Transition, transition
+from qgrag.graph.transition import Transition, Walk, transition, walk
 
 __all__ = [
     "CSR",
@@ -20,6 +20,7 @@ __all__ = [
     "Ragged",
     "TopNodes",
     "Transition",
+    "Walk",
     "append_knn",
     "drop_contained",
     "expand",
@@ -32,4 +33,5 @@ __all__ = [
     "shortest_paths",
     "to_csr",
     "transition",
+    "walk",
 ]

@@ -47,15 +47,11 @@ def check_vectors(name: str, x: Tensor) -> None:
         ValueError: naming the argument and its shape, dtype or first bad row.
     """
     if x.dim() != 2 or not x.is_floating_point():
-        raise ValueError(
-            f"{name} must be a floating tensor [N, d]; got shape {tuple(x.shape)}, dtype {x.dtype}"
-        )
+        raise ValueError(f"{name} must be a floating tensor [N, d]; got shape {tuple(x.shape)}, dtype {x.dtype}")
     if x.numel() and not torch.isfinite(x.sum()):
         bad = (~torch.isfinite(x)).any(dim=1).nonzero()
         if bad.numel():
-            raise ValueError(
-                f"{name} holds NaN or infinity in row {int(bad[0])}; embed that row again or leave it out"
-            )
+            raise ValueError(f"{name} holds NaN or infinity in row {int(bad[0])}; embed that row again or leave it out")
 
 
 def check_positive(name: str, value: float, minimum: float = 1) -> None:

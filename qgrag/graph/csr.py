@@ -83,9 +83,7 @@ class CSR:
         )
 
 
-def to_csr(
-    edge_index: Tensor, edge_weight: Tensor | None = None, *, num_nodes: int, undirected: bool = False
-) -> CSR:
+def to_csr(edge_index: Tensor, edge_weight: Tensor | None = None, *, num_nodes: int, undirected: bool = False) -> CSR:
     """Groups edges by source node (PyG's ``index_sort`` order, with edge ids and directions kept).
 
     Parallel edges stay apart. One sort: O(E log E) time, O(E) memory.

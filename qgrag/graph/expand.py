@@ -79,9 +79,7 @@ def expand(
     seen, levels = frontier, [frontier]
     for hop in range(hops):
         if max_nodes is not None:
-            frontier = frontier[
-                _below_cap(seen // num_nodes, seeds.num_rows, max_nodes)[frontier // num_nodes]
-            ]
+            frontier = frontier[_below_cap(seen // num_nodes, seeds.num_rows, max_nodes)[frontier // num_nodes]]
         if frontier.numel() == 0:
             break
         frontier = _next_level(neighbours, frontier, num_nodes, max_slots)
@@ -133,13 +131,7 @@ def _order(
     hop = torch.repeat_interleave(torch.tensor([level.numel() for level in levels], device=keys.device))
     batch, node = (keys // num_nodes, keys % num_nodes) if num_nodes else (keys, keys)
     if scores is not None:
-        value = (
-            scores(batch, node)
-            if callable(scores)
-            else scores[node]
-            if scores.dim() == 1
-            else scores[batch, node]
-        )
+        value = scores(batch, node) if callable(scores) else scores[node] if scores.dim() == 1 else scores[batch, node]
         order = torch.argsort(value, descending=True, stable=True)
         order = order[torch.argsort(hop[order], stable=True)]
         batch, node, hop = batch[order], node[order], hop[order]

@@ -167,6 +167,4 @@ def _check_graph(graph: KNNGraph, num_nodes: int, k: int) -> None:
     if graph.num_nodes != num_nodes:
         raise ValueError(f"graph has {graph.num_nodes} nodes but {num_nodes} are given")
     if graph.index.size(1) < k:
-        raise ValueError(
-            f"k is {k} but graph holds {graph.index.size(1)} neighbours a node; build it anew with k"
-        )
+        raise ValueError(f"k is {k} but graph holds {graph.index.size(1)} neighbours a node; build it anew with k")

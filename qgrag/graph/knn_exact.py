@@ -55,6 +55,8 @@ class Screen:
     """
 
     def __init__(self, x: Tensor, k: int, dtype: torch.dtype, memory_mb: int) -> None:
+        if dtype not in (torch.bfloat16, torch.float32):
+            raise ValueError(f"screen must be torch.bfloat16 or torch.float32; got {dtype}")
         self.x, self.k, self.memory_mb = x, k, memory_mb
         self.rounded = x.to(dtype)
         self.error = screening_error(x, self.rounded)
@@ -101,11 +103,7 @@ class Screen:
         for chunk in cols.split(self.columns):
             padded = _pad(chunk)
             width = padded.numel() // GROUP
-            lowest = (
-                torch.where(padded < 0, torch.inf, self.bar[padded]).view(GROUP, width).amin(0)
-                if both
-                else None
-            )
+            lowest = torch.where(padded < 0, torch.inf, self.bar[padded]).view(GROUP, width).amin(0) if both else None
             right = self.rounded[padded].t()
             for strip in rows.split(STRIP):
                 block = buffer[: strip.numel() * padded.numel()].view(strip.numel(), padded.numel())
@@ -180,9 +178,7 @@ def screening_error(x: Tensor, rounded: Tensor) -> float:
     if x.numel() == 0:
         return 0.0
     norm = float(x.norm(dim=1).max())
-    lost = max(
-        float((x[i : i + STRIP] - rounded[i : i + STRIP]).norm(dim=1).max()) for i in range(0, len(x), STRIP)
-    )
+    lost = max(float((x[i : i + STRIP] - rounded[i : i + STRIP]).norm(dim=1).max()) for i in range(0, len(x), STRIP))
     unit = 2.0**-23 * x.size(1) + (2.0**-9 if rounded.dtype == torch.bfloat16 else 0.0)
     if x.device.type == "cuda":
         tf32 = rounded.dtype == torch.float32 and torch.backends.cuda.matmul.allow_tf32

@@ -141,9 +141,7 @@ def _blocks(
     if dtype not in (torch.float32, torch.float64):
         raise ValueError(f"dtype must be torch.float32 or torch.float64; got {dtype}")
     if max_iter is None:
-        max_iter = (
-            1 if damping == 0 else math.ceil(math.log(max(tol, 1e-300) / 2) / math.log(damping)) + CHECK_EVERY
-        )
+        max_iter = 1 if damping == 0 else math.ceil(math.log(max(tol, 1e-300) / 2) / math.log(damping)) + CHECK_EVERY
     check_positive("max_iter", max_iter)
     check_restart(restart, weights, graph.num_nodes, graph.device)
     if block is None:
@@ -153,9 +151,7 @@ def _blocks(
     matrix = graph if isinstance(graph, Transition) and graph.value.dtype == dtype else None
     if matrix is None:
         if isinstance(graph, Transition):
-            raise ValueError(
-                f"graph holds {graph.value.dtype} chances but dtype is {dtype}; make the transition in it"
-            )
+            raise ValueError(f"graph holds {graph.value.dtype} chances but dtype is {dtype}; make the transition in it")
         matrix = transition(graph, dtype=dtype)
     num_rows = restart.num_rows if isinstance(restart, Ragged) else restart.size(0)
     for start in range(0, num_rows, block):
@@ -169,9 +165,7 @@ def check_damping(damping: float) -> None:
         raise ValueError(f"damping must be at least 0 and less than 1; got {damping}")
 
 
-def check_restart(
-    restart: Ragged | Tensor, weights: Tensor | None, num_nodes: int, device: torch.device
-) -> None:
+def check_restart(restart: Ragged | Tensor, weights: Tensor | None, num_nodes: int, device: torch.device) -> None:
     """Ids in range, weights finite and not negative, shapes that fit.
 
     Raises:

@@ -10,25 +10,29 @@ from qgrag.graph.csr import CSR
 from qgrag.graph.expand import pieces
 from qgrag.graph.ppr import check_damping, check_restart
 from qgrag.graph.ragged import Ragged
+from qgrag.graph.transition import Walk, walk
 from qgrag.graph.unique import row_keys
+
+CACHE_BYTES = 2**24
+"""Bytes of residuals of a block of queries on CPU; more fall out of the cache."""
 
 
 class LocalPageRank(NamedTuple):
-    """Scores of the nodes that the pushes reached, nodes ascending within a query.
+    """Scores of the nodes that pushed, nodes ascending within a query.
 
     Attributes:
         nodes: ``B`` rows of node ids.
         scores: floating ``[M]``, one for each of ``nodes.values``.
-        missing: floating ``[B]``, the mass not placed; it is the L1 distance to the exact scores.
+        bound: floating ``[B]``, what the scores differ from the exact ones of all nodes by at most, in L1.
     """
 
     nodes: Ragged
     scores: Tensor
-    missing: Tensor
+    bound: Tensor
 
 
 def local_pagerank(
-    csr: CSR,
+    graph: CSR | Walk,
     seeds: Ragged,
     weights: Tensor | None = None,
     *,
@@ -40,98 +44,148 @@ def local_pagerank(
 ) -> LocalPageRank:
     """Scores around the seeds, at a cost that grows with the neighbourhood and not with the graph.
 
-    Forward push (Andersen, Chung and Lang 2006), all frontiers of a batch at once: residual mass r starts at the
-    restart distribution; a node u with r(u) > epsilon * degree(u) keeps (1 - d) r(u) as score and passes d r(u) on
-    along its out-weights (a node without out-weight passes it to the restart distribution).
+    Forward push (Andersen, Chung and Lang 2006), all frontiers of a block of queries at once. Residual mass r
+    starts at the restart distribution; a node u with r(u) > epsilon degree(u) keeps (1 - d) r(u) as score and
+    passes d r(u) on along its out-weights (a node without out-weight passes it to the restart distribution). At
+    the end a node keeps (1 - d) of what it still holds. These scores are never above the exact ones and miss
+    R = 1 - their sum, known for each query. On an undirected graph R is then shared out by weight, which is where
+    a long walk is found; it is what lets a coarse epsilon still rank hubs well.
 
-    Error: scores never exceed the exact ones, and fall short of them by ``missing`` in sum (L1), a figure known for
-    each query at the end. Where every push has ended before ``max_iter``, r(u) <= epsilon * degree(u) for all u, so
-    that on an undirected graph without weights no node's score is short by more than epsilon * degree.
-    Time: each push places (1 - d) epsilon degree(u) at least, hence at most 1 / ((1 - d) epsilon) slots a query.
+    Error: the L1 distance to the exact scores is at most ``bound``: R on a directed graph, 2 R on an undirected
+    one. Before the sharing out, and unless ``max_iter`` cut the pushes short, no score on an undirected graph
+    without weights is short by more than epsilon degree. Time: at most 1 / ((1 - d) epsilon) slots a query,
+    since each push of u places (1 - d) epsilon degree(u) or more.
 
     Args:
-        csr: the graph, walked along its slots.
+        graph: the graph, walked along its slots; a ``Walk`` made once spares O(S) work in each call.
         seeds: ``B`` rows of node ids; a row without seeds stays empty.
         weights: floating ``[M]``, restart weight of each seed; 1 each if not given.
         damping: d, in [0, 1).
         epsilon: residual a slot at which a node is left alone; above 0.
         max_iter: bound of rounds.
         dtype: float32 or float64.
-        memory_mb: bound of the slots gathered at once, in MiB.
+        memory_mb: bound of the residuals held and the slots gathered at once, in MiB, for one query at least.
 
     Raises:
         ValueError: for seeds out of range, negative or NaN weights, or a parameter out of range.
+
+    Example:
+        >>> from qgrag.graph.csr import to_csr
+        >>> csr = to_csr(torch.tensor([[0, 1], [1, 2]]), num_nodes=3, undirected=True)
+        >>> local = local_pagerank(csr, Ragged.from_lists([[0]]), damping=0.5, epsilon=1e-6, dtype=torch.float64)
+        >>> local.nodes.to_lists(), local.scores.round(decimals=4).tolist()
+        ([[0, 1, 2]], [0.5833, 0.3333, 0.0833])
     """
     check_damping(damping)
     if not epsilon > 0:
         raise ValueError(f"epsilon must be above 0; got {epsilon}")
     check_positive("max_iter", max_iter)
     check_positive("memory_mb", memory_mb)
-    check_restart(seeds, weights, csr.num_nodes, csr.device)
-    max_slots = max(1, memory_mb * 2**20 // 64)
-    mass = (
-        torch.ones(seeds.values.numel(), dtype=dtype, device=csr.device)
-        if weights is None
-        else weights.to(dtype)
+    check_restart(seeds, weights, graph.num_nodes, graph.device)
+    if isinstance(graph, CSR):
+        graph = walk(graph, dtype=dtype)
+    if graph.flow.dtype != dtype:
+        raise ValueError(f"graph holds {graph.flow.dtype} chances but dtype is {dtype}; make the walk in it")
+    mass = torch.ones_like(seeds.values, dtype=dtype) if weights is None else weights.to(dtype)
+    held = memory_mb * 2**20 // 2
+    if graph.device.type == "cpu":
+        held = min(held, CACHE_BYTES)
+    block = max(1, min(seeds.num_rows, held // max(1, graph.num_nodes * dtype.itemsize)))
+    residual = torch.zeros(block * graph.num_nodes, dtype=dtype, device=graph.device)
+    parts = []
+    for start in range(0, seeds.num_rows, block):
+        rows = seeds.rows(start, start + block)
+        part = mass[int(seeds.ptr[start]) : int(seeds.ptr[start]) + rows.values.numel()]
+        parts.append(_push(graph, residual, rows, part, damping, epsilon, max_iter, memory_mb * 2**20 // 64))
+    counts = torch.cat([part.nodes.counts() for part in parts])
+    nodes = torch.cat([part.nodes.values for part in parts])
+    batch = torch.repeat_interleave(counts)
+    return LocalPageRank(
+        Ragged.from_batch(nodes, batch, seeds.num_rows),
+        torch.cat([part.scores for part in parts]),
+        torch.cat([part.bound for part in parts]),
     )
-    total = torch.zeros(seeds.num_rows, dtype=dtype, device=csr.device).index_add_(0, seeds.batch(), mass)
-    mass = mass / total.clamp_min(torch.finfo(dtype).tiny)[seeds.batch()]
-    restart_keys, restart_mass = sum_by_key(row_keys(seeds.batch(), seeds.values, csr.num_nodes), mass)
 
-    keys, residual = restart_keys, restart_mass
-    score = torch.zeros_like(residual)
+
+def _push(
+    graph: Walk,
+    residual: Tensor,
+    seeds: Ragged,
+    mass: Tensor,
+    damping: float,
+    epsilon: float,
+    max_iter: int,
+    max_slots: int,
+) -> LocalPageRank:
+    """Pushes for one block; ``residual`` ``[C * N]`` holds r(u) / degree(u), comes as zeros and leaves as zeros."""
+    n = graph.num_nodes
+    batch = seeds.batch()
+    total = mass.new_zeros(seeds.num_rows).scatter_add_(0, batch, mass)
+    restart_keys, restart = sum_by_key(row_keys(batch, seeds.values, n), mass / total[batch])
+    restart = restart.nan_to_num_(0.0) / graph.degree[restart_keys % n] if n else restart
+    residual.scatter_add_(0, restart_keys, restart)
+    frontier = restart_keys[restart > epsilon]
+    touched, pushed_keys, pushed_mass = [restart_keys], [frontier[:0]], [restart[:0]]
     for _ in range(max_iter):
-        node = keys % csr.num_nodes if csr.num_nodes else keys
-        degree = csr.rowptr[node + 1] - csr.rowptr[node]
-        active = (residual > epsilon * degree.clamp_min(1)).nonzero().squeeze(1)
-        if active.numel() == 0:
+        if frontier.numel() == 0:
             break
-        pushed = residual[active]
-        score[active] += (1 - damping) * pushed
-        residual[active] = 0
-        new_keys, new_mass = [keys], [residual]
-        for start, stop in pieces(degree[active], max_slots):
-            part = active[start:stop]
-            owner, slot = csr.slots(node[part])
-            moved = damping * pushed[start:stop]
-            if csr.weight is None:
-                share = (moved / degree[part].clamp_min(1))[owner]
-                out = degree[part].to(dtype)
-            else:
-                weight = csr.weight[slot].to(dtype)
-                out = torch.zeros_like(moved).index_add_(0, owner, weight)
-                share = (moved / out.clamp_min(torch.finfo(dtype).tiny))[owner] * weight
-            target = (
-                row_keys(keys[part] // csr.num_nodes, torch.zeros_like(part), csr.num_nodes)[owner]
-                + csr.col[slot]
-            )
-            target, share = sum_by_key(target, share)
-            new_keys.append(target)
-            new_mass.append(share)
-            stuck = out == 0
-            if stuck.any():
-                back = torch.zeros_like(total).index_add_(0, keys[part[stuck]] // csr.num_nodes, moved[stuck])
-                new_keys.append(restart_keys)
-                new_mass.append(back[restart_keys // csr.num_nodes] * restart_mass)
-        padded = torch.cat([score, score.new_zeros(sum(part.numel() for part in new_keys[1:]))])
-        keys, residual, score = sum_by_key_pair(torch.cat(new_keys), torch.cat(new_mass), padded)
-    batch = keys // csr.num_nodes if csr.num_nodes else keys
-    missing = torch.zeros_like(total).index_add_(0, batch, residual)
-    met = score > 0
-    nodes = Ragged.from_batch(
-        (keys % csr.num_nodes if csr.num_nodes else keys)[met], batch[met], seeds.num_rows
-    )
-    return LocalPageRank(nodes, score[met], missing)
+        node = frontier % n
+        held = residual.index_select(0, frontier)
+        residual.scatter_(0, frontier, 0.0)
+        pushed_keys.append(frontier)
+        pushed_mass.append((1 - damping) * held * graph.degree.index_select(0, node))
+        held = held * damping
+        met = []
+        first = graph.rowptr.index_select(0, node)
+        degree = graph.rowptr.index_select(0, node + 1) - first
+        for start, stop in pieces(degree, max_slots):
+            at = slice(start, stop)
+            slot, owner = _slots(first[at], degree[at])
+            key = graph.col.index_select(0, slot) + (frontier - node)[at].index_select(0, owner)
+            flow = graph.flow.index_select(0, slot).mul_(held[at].index_select(0, owner))
+            residual.scatter_add_(0, key, flow)
+            met.append(key)
+        stuck = graph.dangling.index_select(0, node)
+        if bool(stuck.any()):
+            back = held * graph.degree.index_select(0, node) * stuck
+            back = back.new_zeros(seeds.num_rows).scatter_add_(0, frontier // n, back)
+            residual.scatter_add_(0, restart_keys, restart * back[restart_keys // n])
+            met.append(restart_keys)
+        touched += met
+        frontier = torch.unique(torch.cat([key[residual.index_select(0, key) > epsilon] for key in met]))
+    keys, score = sum_by_key(torch.cat(pushed_keys), torch.cat(pushed_mass))
+    return _settle(graph, residual, keys, score, touched, total > 0, damping)
+
+
+def _slots(first: Tensor, degree: Tensor) -> tuple[Tensor, Tensor]:
+    """Slots of rows that start at ``first`` and have ``degree`` slots, and the row each belongs to."""
+    owner = torch.repeat_interleave(degree)
+    shift = first - (torch.cumsum(degree, 0) - degree)
+    return torch.arange(owner.numel(), device=owner.device).add_(shift.index_select(0, owner)), owner
+
+
+def _settle(
+    graph: Walk, residual: Tensor, keys: Tensor, score: Tensor, touched: list[Tensor], seeded: Tensor, damping: float
+) -> LocalPageRank:
+    """Adds what the nodes still hold and the shared-out rest, and clears ``residual``."""
+    n = max(1, graph.num_nodes)
+    node, batch = keys % n, keys // n
+    score = score + (1 - damping) * residual.index_select(0, keys) * graph.degree.index_select(0, node)
+    missing = seeded.to(score.dtype) - score.new_zeros(seeded.numel()).scatter_add_(0, batch, score)
+    missing.clamp_(min=0)
+    bound = missing
+    if graph.stationary is not None:
+        score = score + missing.index_select(0, batch) * graph.stationary.index_select(0, node)
+        bound = 2 * missing
+    if 8 * sum(key.numel() for key in touched) < residual.numel():
+        for key in touched:
+            residual.scatter_(0, key, 0.0)
+    else:
+        residual.zero_()
+    return LocalPageRank(Ragged.from_batch(node, batch, seeded.numel()), score, bound)
 
 
 def sum_by_key(keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     """Distinct keys, ascending, and the sum of each key's values. O(M log M)."""
     distinct, place = torch.unique(keys, return_inverse=True)
-    return distinct, values.new_zeros(distinct.numel()).index_add_(0, place, values)
-
-
-def sum_by_key_pair(keys: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`sum_by_key`, for two values a key."""
-    distinct, place = torch.unique(keys, return_inverse=True)
-    zeros = first.new_zeros(distinct.numel())
-    return distinct, zeros.index_add(0, place, first), zeros.index_add(0, place, second)
+    return distinct, values.new_zeros(distinct.numel()).scatter_add_(0, place, values)

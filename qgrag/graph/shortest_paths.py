@@ -196,9 +196,7 @@ def _join(
     return pair[kept], left[kept], right[kept]
 
 
-def _trace(
-    csr: CSR, levels: list[_Level], near: int, far: int, pair: Tensor, left: Tensor, right: Tensor
-) -> _Found:
+def _trace(csr: CSR, levels: list[_Level], near: int, far: int, pair: Tensor, left: Tensor, right: Tensor) -> _Found:
     """Follows both halves back to their seeds."""
     nodes = torch.empty(pair.numel(), near + far + 1, dtype=torch.int64, device=csr.device)
     slots = torch.empty(pair.numel(), near + far, dtype=torch.int64, device=csr.device)

@@ -1,0 +1,218 @@
+"""Personalised PageRank, global and local, against networkx and igraph."""
+
+import logging
+
+import igraph
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qgrag.graph import (
+    CSR,
+    LocalPageRank,
+    Ragged,
+    local_pagerank,
+    personalized_pagerank,
+    personalized_pagerank_topk,
+    transition,
+    walk,
+)
+from tests.graph.conftest import PROPERTY, EdgeList, csr_of, graphs_and_seeds, networkx_of, ragged
+
+
+def reference(graph: nx.Graph, seeds: list[int], damping: float) -> list[float]:
+    """networkx's scores; 0 everywhere without seeds."""
+    if not seeds:
+        return [0.0] * len(graph)
+    restart = {node: seeds.count(node) for node in seeds}
+    ranks = nx.pagerank(graph, alpha=damping, personalization=restart, dangling=restart, tol=1e-12, max_iter=2000)
+    return [ranks[node] for node in range(len(graph))]
+
+
+def dense(local: LocalPageRank, num_nodes: int) -> torch.Tensor:
+    """Local scores as ``[B, N]``."""
+    out = local.scores.new_zeros(local.nodes.num_rows, num_nodes)
+    out[local.nodes.batch(), local.nodes.values] = local.scores
+    return out
+
+
+@PROPERTY
+@given(graphs_and_seeds(), st.booleans(), st.booleans(), st.sampled_from([0.0, 0.5, 0.85]))
+def test_scores_are_those_of_networkx(case: tuple, weighted: bool, undirected: bool, damping: float) -> None:
+    num_nodes, edges, seeds = case
+    csr = csr_of(num_nodes, edges, torch.device("cpu"), weighted=weighted, undirected=undirected)
+    graph = networkx_of(num_nodes, edges, weighted=weighted, undirected=undirected)
+    expected = torch.tensor([reference(graph, row, damping) for row in seeds], dtype=torch.float64)
+    batch = ragged(seeds, csr.device)
+    exact = personalized_pagerank(csr, batch, damping=damping, tol=1e-12, dtype=torch.float64)
+    torch.testing.assert_close(exact, expected, atol=1e-9, rtol=0)
+    single = personalized_pagerank(csr, batch, damping=damping, tol=1e-6, block=2)
+    torch.testing.assert_close(single.double(), expected, atol=1e-5, rtol=0)
+
+
+@PROPERTY
+@given(graphs_and_seeds(), st.booleans(), st.booleans(), st.sampled_from([1e-1, 1e-2, 1e-5]), st.booleans())
+def test_local_scores_keep_their_bound(
+    case: tuple, weighted: bool, undirected: bool, epsilon: float, cut_short: bool
+) -> None:
+    num_nodes, edges, seeds = case
+    csr = csr_of(num_nodes, edges, torch.device("cpu"), weighted=weighted, undirected=undirected)
+    batch = ragged(seeds, csr.device)
+    exact = personalized_pagerank(csr, batch, tol=1e-13, dtype=torch.float64)
+    max_iter = 2 if cut_short else 1000
+    local = local_pagerank(csr, batch, epsilon=epsilon, max_iter=max_iter, dtype=torch.float64)
+    away = (exact - dense(local, num_nodes)).abs().sum(1)
+    assert (away <= local.bound + 1e-11).all()
+    if not undirected:
+        assert (dense(local, num_nodes) <= exact + 1e-12).all()
+    if epsilon == 1e-5 and not cut_short:
+        assert (local.bound <= 2 * epsilon * max(1, csr.num_slots)).all() or weighted or not undirected
+
+
+def random_graph(num_nodes: int, num_edges: int, seed: int) -> EdgeList:
+    """A graph with hubs: targets are drawn in proportion to a power of their rank."""
+    draw = np.random.default_rng(seed)
+    source = draw.integers(0, num_nodes, num_edges)
+    target = (num_nodes * draw.random(num_edges) ** 3).astype(int)
+    return list(zip(source.tolist(), target.tolist(), draw.uniform(0.5, 2, num_edges).tolist(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def hubs() -> EdgeList:
+    """3000 nodes, 12000 weighted edges."""
+    return random_graph(3000, 12_000, 0)
+
+
+@pytest.fixture
+def hub_csr(hubs: EdgeList, device: torch.device) -> CSR:
+    return csr_of(3000, hubs, device, weighted=True)
+
+
+SEEDS = [[0, 7, 7], [2999], [], [100, 200, 300, 400, 500]]
+
+
+def test_scores_are_those_of_igraph(hubs: EdgeList, hub_csr: CSR, device: torch.device) -> None:
+    loopless = [edge for edge in hubs if edge[0] != edge[1]]
+    csr = csr_of(3000, loopless, device, weighted=True)
+    graph = igraph.Graph(3000, [edge[:2] for edge in loopless])
+    scores = personalized_pagerank(csr, ragged(SEEDS, device)).cpu()
+    for row, seeds in enumerate(SEEDS):
+        if seeds:
+            expected = graph.personalized_pagerank(
+                damping=0.85, reset_vertices=seeds, weights=[edge[2] for edge in loopless], implementation="prpack"
+            )
+            torch.testing.assert_close(
+                scores[row].double(), torch.tensor(expected, dtype=torch.float64), atol=1e-5, rtol=0
+            )
+
+
+def test_single_precision_ranks_as_double(hub_csr: CSR, device: torch.device) -> None:
+    batch = ragged(SEEDS, device)
+    double = personalized_pagerank(hub_csr, batch, tol=1e-12, dtype=torch.float64)
+    top = personalized_pagerank_topk(hub_csr, batch, 20)
+    expected = personalized_pagerank_topk(hub_csr, batch, 20, tol=1e-12, dtype=torch.float64)
+    parted = (expected.scores[:, :-1] - expected.scores[:, 1:] > 1e-6).cpu()
+    edge = torch.ones(len(SEEDS), 1, dtype=torch.bool)
+    clear = torch.cat([edge, parted], dim=1) & torch.cat([parted, edge], dim=1)
+    assert clear.float().mean() > 0.5
+    assert torch.equal(top.ids.cpu()[clear], expected.ids.cpu()[clear])
+    found = top.ids >= 0
+    own = double.gather(1, top.ids.clamp_min(0))[found]
+    torch.testing.assert_close(own, top.scores[found].double(), atol=1e-6, rtol=0)
+
+
+def test_topk_is_the_head_of_all_scores_with_ties_by_id(device: torch.device) -> None:
+    star = csr_of(6, [(0, other, 1.0) for other in range(1, 5)], device)
+    top = personalized_pagerank_topk(star, ragged([[0], []], device), 8)
+    assert top.ids.tolist() == [[0, 1, 2, 3, 4, -1, -1, -1], [-1] * 8]
+    assert top.scores[1].eq(0).all()
+    assert personalized_pagerank_topk(star, ragged([[0]], device), 3).ids.tolist() == [[0, 1, 2]]
+
+
+def test_restart_weights_add_up_and_equal_a_dense_restart(hub_csr: CSR, device: torch.device) -> None:
+    weights = torch.tensor([1.0, 2.0, 1.0, 5.0], device=device)
+    sparse = personalized_pagerank(hub_csr, ragged([[4, 9, 4], [], [8]], device), weights)
+    restart = torch.zeros(3, 3000, device=device)
+    restart[0, 4], restart[0, 9], restart[2, 8] = 2.0, 2.0, 0.3
+    torch.testing.assert_close(sparse, personalized_pagerank(hub_csr, restart))
+    local = local_pagerank(hub_csr, ragged([[4, 9, 4], [], [8]], device), weights, epsilon=1e-7)
+    assert (sparse - dense(local, 3000)).abs().sum(1).max() < 1e-2
+
+
+def test_a_transition_made_once_gives_the_same(hub_csr: CSR, device: torch.device) -> None:
+    batch = ragged(SEEDS, device)
+    assert torch.equal(personalized_pagerank(transition(hub_csr), batch), personalized_pagerank(hub_csr, batch))
+    with pytest.raises(ValueError, match="graph holds torch"):
+        personalized_pagerank(transition(hub_csr), batch, dtype=torch.float64)
+
+
+def test_local_ranks_as_the_whole(hub_csr: CSR, device: torch.device) -> None:
+    batch = ragged(SEEDS, device)
+    whole = personalized_pagerank(hub_csr, batch, tol=1e-12, dtype=torch.float64)
+    local = dense(local_pagerank(walk(hub_csr), batch, epsilon=1e-6), 3000).double()
+    assert torch.equal(local.topk(10).indices, whole.topk(10).indices) or (whole - local).abs().max() < 1e-5
+
+
+def test_local_agrees_whatever_the_pieces(hub_csr: CSR, device: torch.device) -> None:
+    batch = ragged(SEEDS, device)
+    wide = local_pagerank(hub_csr, batch, epsilon=1e-5, dtype=torch.float64)
+    narrow = local_pagerank(hub_csr, batch, epsilon=1e-5, dtype=torch.float64, memory_mb=1)
+    assert wide.nodes.to_lists() == narrow.nodes.to_lists()
+    torch.testing.assert_close(wide.scores, narrow.scores)
+
+
+def test_lone_seed_and_empty_graph(device: torch.device) -> None:
+    lone = csr_of(3, [(0, 1, 1.0)], device)
+    assert personalized_pagerank(lone, ragged([[2]], device)).tolist() == [[0.0, 0.0, 1.0]]
+    local = local_pagerank(lone, ragged([[2], [], [0]], device), epsilon=1e-6)
+    assert local.nodes.to_lists() == [[2], [], [0, 1]]
+    torch.testing.assert_close(local.scores[:1].cpu(), torch.ones(1), atol=1e-4, rtol=0)
+    assert local.bound[1] == 0
+    empty = csr_of(0, [], device)
+    assert personalized_pagerank(empty, ragged([[]], device)).shape == (1, 0)
+    assert local_pagerank(empty, ragged([[]], device)).nodes.to_lists() == [[]]
+    assert personalized_pagerank_topk(empty, ragged([[]], device), 2).ids.tolist() == [[-1, -1]]
+
+
+def test_an_iteration_bound_is_kept_and_said(hub_csr: CSR, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        scores = personalized_pagerank(hub_csr, ragged([[1]], hub_csr.device), max_iter=2)
+    assert "after 2 iterations" in caplog.text
+    assert float(scores.sum()) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"damping": 1.0}, "damping must be at least 0 and less than 1; got 1.0"),
+        ({"damping": float("nan")}, "damping must be"),
+        ({"tol": 1e-9}, "tol must be at least 2e-07; got 1e-09"),
+        ({"max_iter": 0}, "max_iter must be at least 1; got 0"),
+        ({"block": 0}, "block must be at least 1; got 0"),
+        ({"dtype": torch.float16}, "dtype must be torch"),
+        ({"weights": torch.tensor([-1.0])}, "weights holds -1.0 at place 0"),
+        ({"weights": torch.tensor([float("nan")])}, "weights holds nan at place 0"),
+        ({"weights": torch.ones(2)}, r"weights must be \[1\]"),
+    ],
+)
+def test_bad_arguments_are_named(arguments: dict, message: str) -> None:
+    csr = csr_of(3, [(0, 1, 1.0)], torch.device("cpu"))
+    with pytest.raises(ValueError, match=message):
+        personalized_pagerank(csr, Ragged.from_lists([[0]]), **arguments)
+
+
+def test_bad_restarts_are_named(device: torch.device) -> None:
+    csr = csr_of(3, [(0, 1, 1.0)], device)
+    with pytest.raises(ValueError, match="seeds holds 3 at place 0"):
+        personalized_pagerank(csr, ragged([[3]], device))
+    with pytest.raises(ValueError, match=r"restart must be \[B, 3\]; got shape \(1, 4\)"):
+        personalized_pagerank(csr, torch.ones(1, 4, device=device))
+    with pytest.raises(ValueError, match="restart holds nan"):
+        personalized_pagerank(csr, torch.full((1, 3), torch.nan, device=device))
+    with pytest.raises(ValueError, match="epsilon must be above 0; got 0"):
+        local_pagerank(csr, ragged([[0]], device), epsilon=0)
+    with pytest.raises(ValueError, match="k must be at least 1; got 0"):
+        personalized_pagerank_topk(csr, ragged([[0]], device), 0)
