@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from qgrag.corpus.decoding import Unreadable, decode_lines
 from qgrag.errors import InputError
 
 
@@ -22,13 +23,15 @@ def read_queries(path: Path) -> list[Query]:
         InputError: names the file, the line and what is wrong with it.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = list(decode_lines(path.read_bytes()))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
+    except Unreadable as error:
+        raise InputError(f"{path}: {error.reason}; save it as UTF-8") from error
     queries = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in lines:
+        if isinstance(line, Unreadable):
+            raise InputError(f"{path}, line {number}: {line.reason}; save it as UTF-8")
         if not line.strip():
             continue
         try:

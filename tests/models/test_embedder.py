@@ -28,7 +28,7 @@ def test_a_long_text_is_not_cut_silently(embedder):
     without = LONG.removesuffix(" The murderer was the gardener.")
     torch.testing.assert_close(truncated.encode([LONG]), truncated.encode([without]))
     pooled = embedder.encode([LONG, without])
-    assert (pooled[0] @ query - pooled[1] @ query) > 0.02
+    assert pooled[0] @ query - pooled[1] @ query > 0.01
     assert LocalEmbedder(EmbedderConfig(window="max")).encode([LONG]).norm().item() == pytest.approx(1, abs=1e-5)
 
 
