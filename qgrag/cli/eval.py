@@ -17,6 +17,7 @@ from qgrag.evaluation.datasets import DATASETS, load_dataset
 from qgrag.evaluation.harness import run_evaluation
 from qgrag.evaluation.metrics import DEFAULT_KS
 from qgrag.evaluation.report import summary_table
+from qgrag.evaluation.run_folder import RunFolder
 from qgrag.index.builder import build_index
 from qgrag.index.config import IndexConfig
 from qgrag.index.reader import Index
@@ -67,10 +68,12 @@ def run(arguments: Sequence[str]) -> int:
         args.dataset, Path(args.data) if args.data else None, Path(args.questions) if args.questions else None
     )
     seconds = {"reading": time.perf_counter() - start}
-    show_problems(console, dataset.problems)
+    show_problems(console, dataset.problems, "note")
     config = IndexConfig()
     if args.index_config:
         config = from_plain(IndexConfig, load_yaml(Path(args.index_config)), where=args.index_config)
+    settings = {"index": config.identity()}
+    RunFolder(out).check_config(settings)
     folder = Path(args.index) if args.index else out / "index"
     report = build_index(dataset.documents, folder, config)
     seconds |= {f"index: {stage}": spent for stage, spent in report.seconds.items()}
@@ -83,7 +86,7 @@ def run(arguments: Sequence[str]) -> int:
         ks=args.ks,
         batch=args.batch_size,
         seed=args.seed,
-        config={"index": config.identity(), "embedder": index.manifest.embedder},
+        config={**settings, "embedder": index.manifest.embedder, "extractors": index.manifest.extractors},
         retriever_configs={name: settings_of(retriever) for name, retriever in retrievers.items()},
         stage_seconds=seconds,
     )

@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.markup import escape
 
 
-def show_problems(console: Console, problems: Sequence[object], most: int = 20) -> None:
-    """Name what was left out of the input, the first `most` one by one."""
+def show_problems(console: Console, problems: Sequence[object], label: str = "left out", most: int = 20) -> None:
+    """Name what is wrong with the input, the first `most` problems one by one."""
     for problem in problems[:most]:
-        console.print(f"[yellow]left out[/] {escape(str(problem))}", highlight=False)
+        console.print(f"[yellow]{label}[/] {escape(str(problem))}", highlight=False)
     if len(problems) > most:
-        console.print(f"[yellow]left out[/] {len(problems) - most} more", highlight=False)
+        console.print(f"[yellow]{label}[/] {len(problems) - most} more", highlight=False)

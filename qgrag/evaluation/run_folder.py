@@ -64,6 +64,18 @@ class RunFolder:
             write_json(self.path / SETTINGS_FILE, wanted)
         return wanted
 
+    def check_config(self, config: Mapping[str, Any]) -> None:
+        """Raise InputError where a run is here whose `config` differs in one of the keys given."""
+        recorded = (self._recorded() or {}).get("config", {})
+        wanted = json.loads(json.dumps(config))
+        known = {key: recorded[key] for key in wanted if key in recorded}
+        different = list(_differences(known, {key: wanted[key] for key in known}))
+        if different:
+            raise InputError(
+                f"{self.path}: holds a run with other settings ({'; '.join(different[:5])}); "
+                "repeat those to continue it, or choose another folder (--out)"
+            )
+
     def _recorded(self) -> dict[str, Any] | None:
         path = self.path / SETTINGS_FILE
         if path.is_file():
