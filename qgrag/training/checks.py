@@ -1,0 +1,45 @@
+"""Errors of a training run that say what happened and what to do."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import Tensor, nn
+
+from qgrag.errors import ConfigError, QgragError
+from qgrag.models.reward import load_weights
+
+
+class NonFiniteLossError(QgragError, ArithmeticError):
+    """The loss became infinite or not a number; the weights can no longer be trusted."""
+
+
+def check_finite(loss: Tensor, step: int) -> None:
+    """Raise NonFiniteLossError unless the loss is finite."""
+    if not bool(loss.isfinite()):
+        raise NonFiniteLossError(
+            f"the loss is {loss.item()} at step {step}; lower optimizer.learning_rate, clip gradients "
+            "(trainer.gradient_clip_val: 1), or use trainer.precision bf16-mixed or 32; the last checkpoint is sound"
+        )
+
+
+def mark_checkpoint(checkpoint: dict[str, Any], kind: str, architecture: str) -> None:
+    """Write into a training checkpoint what it is of, for `check_checkpoint`."""
+    checkpoint["qgrag"] = {"kind": kind, "architecture": architecture}
+
+
+def check_checkpoint(checkpoint: Mapping[str, Any], kind: str, architecture: str, module: nn.Module) -> None:
+    """Compare a training checkpoint with the module that is to go on from it.
+
+    Raises:
+        ConfigError: it is another program's, another kind of module's, or of another architecture.
+    """
+    mark = checkpoint.get("qgrag")
+    if not isinstance(mark, Mapping) or mark.get("kind") != kind:
+        found = mark.get("kind") if isinstance(mark, Mapping) else "unknown"
+        raise ConfigError(f"--ckpt_path: a checkpoint of kind {found!r} where this command trains {kind!r}")
+    if mark["architecture"] != architecture:
+        raise ConfigError(
+            f"--ckpt_path: a checkpoint of another architecture: {mark['architecture']}, "
+            f"where the configuration describes {architecture}"
+        )
+    load_weights(module, checkpoint["state_dict"], "--ckpt_path")

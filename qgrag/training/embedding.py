@@ -1,0 +1,29 @@
+"""Command line of embedding fine-tuning."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytorch_lightning import LightningModule
+
+from qgrag.models.embedder import LocalEmbedder
+from qgrag.training.command_line import TrainingCLI, run_cli
+from qgrag.training.embedding_data import PairData
+from qgrag.training.embedding_module import EmbeddingModule
+from qgrag.training.export import TrainingRecord, export_embedding_model
+
+
+class EmbeddingCLI(TrainingCLI):
+    """Exports a sentence-transformers folder."""
+
+    kind = "embedding"
+    monitor = "val/mrr@10"
+
+    def export(self, module: LightningModule, folder: Path, record: TrainingRecord) -> str:
+        assert isinstance(module, EmbeddingModule)
+        config = export_embedding_model(module.encoder, folder, record)
+        return f"a sentence-transformers model with fingerprint {LocalEmbedder(config).fingerprint}"
+
+
+def main(arguments: Sequence[str], program: str = "train/embedding.py") -> None:
+    """`fit`, `validate` or `test`, as Lightning's command line has them."""
+    run_cli(EmbeddingCLI, EmbeddingModule, PairData, arguments, program)
