@@ -37,16 +37,22 @@ class LocalQuestionConfig:
     Args:
         pairs: M, question-answer pairs a chunk, at most.
         sentences: `all` adds every sentence as a node of its own, `fallback` only where a chunk gives no question.
+            In a chat what one person says at a time counts as one sentence.
+        window: in a chat, how many turns in a row also make one sentence node, since an answer can mean little
+            without the line before it; 1 for none.
         pipeline: spaCy pipeline for languages written in words.
     """
 
     pairs: int = 20
     sentences: Literal["all", "fallback"] = "all"
+    window: int = 3
     pipeline: str = DEFAULT_PIPELINE
 
     def __post_init__(self) -> None:
         if self.pairs < 0:
             raise ConfigError(f"doc2query.pairs must be 0 or more, not {self.pairs}")
+        if self.window < 1:
+            raise ConfigError(f"doc2query.window must be at least 1, not {self.window}")
         if self.sentences not in ("all", "fallback"):
             raise ConfigError(f"doc2query.sentences must be 'all' or 'fallback', not {self.sentences!r}")
 
@@ -113,21 +119,26 @@ class LocalQuestionGenerator:
 
     def _extract(self, parsed: Iterable[tuple[Passage, Doc]]) -> Extracted[tuple[QuestionAnswer, ...]]:
         by_sentence: list[list[QuestionAnswer]] = []
-        sentences: dict[str, None] = {}
+        sentences: list[str] = []
+        turns: list[str] = []
         for passage, document in parsed:
             kinds: frozenset[str] = frozenset()
+            speaker = passage.scene.speaker
+            if speaker:
+                turns.append(f"{speaker}: {' '.join(passage.source.split())}")
             for sentence in document.sents:
                 said = passage.original(sentence)
-                text = f"{passage.scene.speaker}: {said}" if passage.scene.speaker else said
-                if len(said) >= MIN_SENTENCE_CHARS:
-                    sentences.setdefault(text)
+                text = f"{speaker}: {said}" if speaker else said
+                if not speaker and len(said) >= MIN_SENTENCE_CHARS:
+                    sentences.append(text)
                 kinds |= _kinds(sentence)
                 asked = sentence_questions(sentence, said, passage.scene, kinds)
                 by_sentence.append([QuestionAnswer(item.question, item.answer, text) for item in asked])
         pairs = _spread(by_sentence, self.config.pairs)
-        bare = (
-            [QuestionAnswer("", "", text) for text in sentences] if self.config.sentences == "all" or not pairs else []
-        )
+        bare = []
+        if self.config.sentences == "all" or not pairs:
+            texts = dict.fromkeys([*sentences, *turns, *_windows(turns, self.config.window)])
+            bare = [QuestionAnswer("", "", text) for text in texts]
         if not pairs and not bare:
             return Extracted((), "empty", "the chunk holds no sentence")
         return Extracted((*pairs, *bare), counts={"questions": len(pairs), "sentences": len(bare)})
@@ -195,6 +206,12 @@ def _kinds(sentence: Span) -> frozenset[str]:
     """Nouns that the sentence says something is: 'film' in 'X is a 1951 film'."""
     kinds = {token.lemma_.lower() for token in sentence if token.dep_ == "attr" and token.pos_ == "NOUN"}
     return frozenset(kinds | {"movie"} if "film" in kinds else kinds)
+
+
+def _windows(turns: Sequence[str], size: int) -> Iterator[str]:
+    """Every run of `size` turns as one text; all turns where there are fewer."""
+    for start in range(max(len(turns) - size, 0) + 1 if turns else 0):
+        yield "\n".join(turns[start : start + size])
 
 
 def _spread(groups: Sequence[Sequence[QuestionAnswer]], limit: int) -> list[QuestionAnswer]:

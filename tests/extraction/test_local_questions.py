@@ -100,13 +100,26 @@ def test_chat_lines_name_their_speakers(question: str, answer: str) -> None:
 
 def test_chat_sentences_stand_on_their_own() -> None:
     found = LocalQuestionGenerator(LocalQuestionConfig(pairs=0))([chunk(CHAT)])[0].value
-    assert [pair.sentence for pair in found] == [
+    turns = [
         "Ann Lee: I bought a red bike for my sister yesterday.",
-        "Ben Orr: You should try the lake path!",
-        "Ben Orr: I’m going there with Carla.",
+        "Ben Orr: You should try the lake path! I’m going there with Carla. 🎉",
         "Ann Lee: Do you like camping?",
     ]
+    assert [pair.sentence for pair in found] == [*turns, "\n".join(turns)]
     assert all(pair.question == pair.answer == "" for pair in found)
+
+
+def test_windows_slide_over_the_turns_of_a_chat() -> None:
+    chat = "".join(f"{'AB'[i % 2]}: line {i}\n" for i in range(4))
+
+    def nodes(window: int) -> list[str]:
+        generate = LocalQuestionGenerator(LocalQuestionConfig(pairs=0, window=window))
+        return [pair.sentence for pair in generate([chunk(chat)])[0].value]
+
+    turns = ["A: line 0", "B: line 1", "A: line 2", "B: line 3"]
+    assert nodes(1) == turns
+    assert nodes(2) == [*turns, "A: line 0\nB: line 1", "B: line 1\nA: line 2", "A: line 2\nB: line 3"]
+    assert nodes(9) == [*turns, "\n".join(turns)]
 
 
 def test_chinese_sentences_get_one_blank_each() -> None:
@@ -142,6 +155,8 @@ def test_fallback_keeps_sentences_only_where_no_question_is_found() -> None:
 def test_wrong_configuration_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"pairs.*-1"):
         LocalQuestionConfig(pairs=-1)
+    with pytest.raises(ConfigError, match=r"window.*0"):
+        LocalQuestionConfig(window=0)
     with pytest.raises(ConfigError, match="sentences"):
         LocalQuestionConfig(sentences="some")  # type: ignore[arg-type]
 
@@ -176,6 +191,7 @@ def test_any_text_gives_wellformed_pairs(text: str, title: str) -> None:
     plain = " ".join(text.split())
     for pair in outcome.value:
         assert pair.sentence
-        assert pair.sentence.split(": ", 1)[-1] in plain or pair.sentence in plain
+        for line in pair.sentence.split("\n"):
+            assert line.split(": ", 1)[-1] in plain or line in plain
         assert bool(pair.question) == bool(pair.answer)
         assert not pair.question or re.fullmatch(r"\S.*[?？]", pair.question)
