@@ -3,7 +3,8 @@
 import re
 from dataclasses import dataclass
 
-_MARKER = re.compile(r"[ \t]*[\[［【]\s*(\d{1,4}(?:\s*[,;、，]\s*\d{1,4})*)\s*[\]］】]")
+_ONE = r"[\[［【]\s*\d{1,4}(?:\s*[,;、，]\s*\d{1,4})*\s*[\]］】]"
+_MARKERS = re.compile(rf"[ \t]*{_ONE}(?:[ \t]*{_ONE})*")
 _NUMBER = re.compile(r"\d+")
 _SPACE_BEFORE_STOP = re.compile(r"[ \t]+(?=[.,;:!?。，；：！？](?:\s|$))")
 
@@ -33,15 +34,16 @@ def check_citations(text: str, count: int) -> Cited:
     def rewrite(match: re.Match[str]) -> str:
         nonlocal invented
         valid = []
-        for digits in _NUMBER.findall(match.group(1)):
+        for digits in _NUMBER.findall(match.group()):
             number = int(digits)
             if 1 <= number <= count:
                 valid.append(number)
                 numbers[number] = None
             else:
                 invented += 1
-        return f" {''.join(f'[{n}]' for n in valid)}" if valid else ""
+        starts_line = match.start() == 0 or text[match.start() - 1] == "\n"
+        return ("" if starts_line else " ") + "".join(f"[{n}]" for n in valid) if valid else ""
 
-    checked = _SPACE_BEFORE_STOP.sub("", _MARKER.sub(rewrite, text)).strip()
-    bare = _SPACE_BEFORE_STOP.sub("", _MARKER.sub("", text)).strip()
+    checked = _SPACE_BEFORE_STOP.sub("", _MARKERS.sub(rewrite, text)).strip()
+    bare = _SPACE_BEFORE_STOP.sub("", _MARKERS.sub("", text)).strip()
     return Cited(checked, bare, tuple(numbers), invented)

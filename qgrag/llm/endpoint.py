@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from qgrag.llm.endpoint_session import EndpointSession, UnusableAnswerError
 from qgrag.llm.errors import LLMUnavailableError
 from qgrag.llm.open_calls import OpenCalls
 from qgrag.llm.records import Reply, Request
-from qgrag.llm.structured import LADDER, Rung, next_rung, with_format
+from qgrag.llm.structured import Ladder, Rung, with_format
 from qgrag.llm.tokens import estimate_message_tokens
 
 logger = logging.getLogger(__name__)
@@ -37,8 +37,7 @@ class EndpointBackend:
     def __init__(self, config: LLMConfig) -> None:
         self.config = config
         self._session = EndpointSession(config.base_url, config.pace)
-        self._rung: Rung = LADDER[0] if config.structured == "auto" else config.structured
-        self._rung_known = config.structured != "auto"
+        self._ladder = Ladder(config.structured)
         self._finding_rung = asyncio.Lock()
         self._limit_field = "max_tokens"
         self._answered = False
@@ -102,34 +101,28 @@ class EndpointBackend:
         )
 
     async def _post_structured(self, request: Request) -> Any:
-        if request.schema is not None and not self._rung_known:
+        if request.schema is None:
+            return await self._post(request, "prompt")
+        if not self._ladder.is_known(request.schema):
             async with self._finding_rung:
-                if not self._rung_known:
-                    return await self._descend(request)
-        return await self._descend(request)
+                if not self._ladder.is_known(request.schema):
+                    return await self._descend(request, request.schema)
+        return await self._post(request, self._ladder.rung(request.schema))
 
-    async def _descend(self, request: Request) -> Any:
-        """Post in the least demanding way known to be needed, and go further down where the endpoint refuses.
-
-        Once the way is known, a server error is a server error; before, it may be the endpoint's answer to a
-        `response_format` that it does not know. `_rung` moves only when the lower way has worked.
-        """
-        rung: Rung | None = self._rung
+    async def _descend(self, request: Request, schema: Mapping[str, Any]) -> Any:
+        """Find out how the endpoint takes a schema; a way counts once it has worked."""
+        rung = self._ladder.rung(schema)
         while True:
             try:
-                response = await self._post(request, rung or "prompt")
+                response = await self._post(request, rung)
             except openai.APIStatusError as error:
-                fault = classify(error, 0.0)
-                refused = fault.may_be_format and not (self._rung_known and fault.kind == "server")
-                lower = next_rung(rung) if rung and request.schema is not None else None
-                if not refused or lower is None or self.config.structured != "auto":
+                lower = self._ladder.below(schema, rung)
+                if lower is None or not classify(error, 0.0).may_be_format:
                     raise
                 rung = lower
                 continue
-            if request.schema is not None and not self._rung_known and rung is not None:
-                if rung != self._rung:
-                    logger.warning("%s does not take %s; asking for JSON by %s", self._session.url, self._rung, rung)
-                self._rung, self._rung_known = rung, True
+            if self._ladder.settle(schema, rung):
+                logger.warning("%s refuses stricter forms; asking for JSON by %s", self._session.url, rung)
             return response
 
     async def _post(self, request: Request, rung: Rung) -> Any:

@@ -34,7 +34,42 @@ def describe_schema(schema: Mapping[str, Any]) -> str:
     return fill_turn("json_format", schema=json.dumps(schema, ensure_ascii=False, separators=(",", ":")))
 
 
-def next_rung(rung: Rung) -> Rung | None:
-    """The next less demanding way, None after the last."""
-    position = LADDER.index(rung) + 1
-    return LADDER[position] if position < len(LADDER) else None
+class Ladder:
+    """The way that an endpoint takes each schema: found out by trying, the strictest first.
+
+    A schema new to the endpoint starts where the last one was taken, since what refuses one form of
+    request refuses it for all; a single schema may still need a lower rung, for a keyword that the
+    endpoint does not know.
+
+    Args:
+        structured: `auto`, or the one way to use.
+    """
+
+    def __init__(self, structured: Literal["auto", "json_schema", "json_object", "prompt"]) -> None:
+        self._fixed = structured != "auto"
+        self._start: Rung = LADDER[0] if structured == "auto" else structured
+        self._found: dict[str, Rung] = {}
+
+    def rung(self, schema: Mapping[str, Any]) -> Rung:
+        """Where to start, or what is known."""
+        return self._found.get(_schema_key(schema), self._start)
+
+    def is_known(self, schema: Mapping[str, Any]) -> bool:
+        return self._fixed or _schema_key(schema) in self._found
+
+    def below(self, schema: Mapping[str, Any], rung: Rung) -> Rung | None:
+        """What to try after a refusal; None where nothing is left or the way is known."""
+        position = LADDER.index(rung) + 1
+        return None if self.is_known(schema) or position == len(LADDER) else LADDER[position]
+
+    def settle(self, schema: Mapping[str, Any], rung: Rung) -> bool:
+        """Remember that this way worked; returns whether it is less demanding than the start."""
+        lower = rung != self._start
+        if not self._found:
+            self._start = rung
+        self._found[_schema_key(schema)] = rung
+        return lower
+
+
+def _schema_key(schema: Mapping[str, Any]) -> str:
+    return json.dumps(schema, sort_keys=True)

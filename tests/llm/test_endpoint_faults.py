@@ -1,7 +1,10 @@
+import json
 import logging
 import threading
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from qgrag.llm.config import Pace, Sampling
 from qgrag.llm.errors import LLMUnavailableError
@@ -172,3 +175,36 @@ def test_lone_surrogates_are_neither_sent_nor_kept() -> None:
     completions, calls = ask(lambda call: say("a\ud800b"), "x\udc00y")
     assert calls[0].prompt == "x?y"
     assert completions[0].text == "a?b"
+
+
+json_bodies = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(
+                ["choices", "message", "content", "finish_reason", "usage", "refusal", "error", "prompt_tokens"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=10,
+)
+
+
+def test_whatever_an_endpoint_answers_is_a_text_or_an_error() -> None:
+    with serving(lambda call: say("x")) as server, connected(server, pace=Pace(max_retries=0)) as model:
+
+        @settings(deadline=None, max_examples=120)
+        @given(
+            json_bodies.map(lambda b: json.dumps(b).encode()) | st.binary(max_size=40),
+            st.sampled_from([200, 200, 400, 503]),
+        )
+        def check(body: bytes, status: int) -> None:
+            server.behave = lambda call: Answer(status, body) if call.prompt == "odd" else say("fine")
+            odd, fine = model.complete(asking("odd", "even"), step="test")
+            assert fine.text == "fine"
+            assert (odd.error is None) == bool(odd.text)
+
+        check()

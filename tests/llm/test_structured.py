@@ -44,6 +44,24 @@ def test_the_way_is_found_out_once(formats: tuple[str, ...], tried: list[str], s
         assert [call.format for call in server.calls] == tried + [tried[-1]] * 9
 
 
+class Names(BaseModel):
+    names: list[str]
+
+
+def test_each_schema_has_its_own_way() -> None:
+    def behave(call: Call) -> Answer:
+        if call.format == "json_schema" and "names" in json.dumps(call.body["response_format"]):
+            return fail(400, "keyword not supported")
+        return say('{"names": ["a"]}' if "other" in call.prompt else GOOD)
+
+    with serving(behave) as server, connected(server) as model:
+        for _ in range(2):
+            assert model.complete(asking("q"), Statements, step="test")[0].value is not None
+            assert model.complete(asking("other"), Names, step="test")[0].value is not None
+        formats = [call.format for call in server.calls]
+    assert formats == ["json_schema", "json_schema", "json_object", "json_schema", "json_object"]
+
+
 def test_the_schema_is_sent_strictly_and_in_words() -> None:
     with serving(takes("none")) as server, connected(server) as model:
         model.complete(asking("q"), Statements, step="test")
