@@ -18,26 +18,36 @@ def read_response(response: Any, request: Request, seconds: float) -> tuple[Repl
         seconds: that the answer took.
     """
     choices = getattr(response, "choices", None)
-    if not isinstance(choices, list) or not choices or getattr(choices[0], "message", None) is None:
-        return Reply(seconds=seconds), _without_choices(response)
-    choice = choices[0]
-    message = choice.message
-    text = message.content if isinstance(message.content, str) else ""
-    finish_reason = choice.finish_reason or ""
+    choice: Any = choices[0] if isinstance(choices, list) and choices else None
+    message: Any = getattr(choice, "message", None)
+    if not hasattr(message, "content"):
+        return Reply(seconds=seconds), _without_message(response)
+    text = _text(message.content)
+    finish_reason = getattr(choice, "finish_reason", None)
     usage = getattr(response, "usage", None)
-    prompt_tokens = getattr(usage, "prompt_tokens", None)
-    completion_tokens = getattr(usage, "completion_tokens", None)
     reply = Reply(
         text=text.encode("utf-8", "replace").decode("utf-8"),
-        finish_reason=finish_reason,
-        prompt_tokens=estimate_message_tokens(request.messages) if prompt_tokens is None else prompt_tokens,
-        completion_tokens=estimate_tokens(text) if completion_tokens is None else completion_tokens,
+        finish_reason=finish_reason if isinstance(finish_reason, str) else "",
+        prompt_tokens=_count(usage, "prompt_tokens", estimate_message_tokens(request.messages)),
+        completion_tokens=_count(usage, "completion_tokens", estimate_tokens(text)),
         seconds=seconds,
     )
     return reply, _unusable(reply, getattr(message, "refusal", None), request.sampling.max_tokens)
 
 
-def _unusable(reply: Reply, refusal: str | None, max_tokens: int) -> Fault | None:
+def _text(content: Any) -> str:
+    """The content as one text; some endpoints send it as a list of parts."""
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _count(usage: Any, name: str, otherwise: int) -> int:
+    count = getattr(usage, name, None)
+    return count if type(count) is int and count >= 0 else otherwise
+
+
+def _unusable(reply: Reply, refusal: Any, max_tokens: int) -> Fault | None:
     if refusal:
         return Fault("refusal", f"the model refused: {refusal}")
     if reply.finish_reason == "content_filter":
@@ -53,11 +63,11 @@ def _unusable(reply: Reply, refusal: str | None, max_tokens: int) -> Fault | Non
     return Fault("empty", f"the answer is empty (finish reason {reply.finish_reason!r})", passes=True)
 
 
-def _without_choices(response: Any) -> Fault:
+def _without_message(response: Any) -> Fault:
     error = (getattr(response, "model_extra", None) or {}).get("error")
     if error:
         detail = error.get("message", error) if isinstance(error, dict) else error
         return Fault("server", f"the endpoint answered with an error: {detail}", passes=True)
     if hasattr(response, "choices"):
-        return Fault("empty", "the answer has no choices", passes=True)
+        return Fault("empty", "the answer has no choices with a message", passes=True)
     return Fault("server", f"the endpoint did not answer with a chat completion: {str(response)[:200]!r}", passes=True)

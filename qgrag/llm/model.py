@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 SHOWN_ANSWER_CHARS = 4000
 ASKED_AGAIN_FOR = frozenset({"invalid", "cut_off", "repetition"})
+ANSWER_FAULTS = ASKED_AGAIN_FOR | {"empty"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +229,7 @@ class CachedLanguageModel:
                 to_send.append(key)
                 continue
             outcome[key] = interpret(kept, schema, cached=True)
-            account.add(request.owner, Usage(cache_hits=1, asked_again=round_ > 0))
+            account.add(request.owner, Usage(cache_hits=1, asked_again=int(round_ > 0)))
         if to_send:
             with progress(f"Asking {self.name} ({account.step})", len(to_send)) as bar:
 
@@ -247,7 +248,7 @@ class CachedLanguageModel:
     def _reject(self, keys: list[str], request: Request, completion: Completion, account: "_Account") -> None:
         account.add(request.owner, Usage(failures=1))
         logger.warning("%s: %s: %s", account.step, request.owner or "request", completion.error)
-        if self.cache is not None and completion.text:
+        if self.cache is not None and completion.error and completion.error.kind in ANSWER_FAULTS:
             for key in keys:
                 self.cache.reject(key)
 

@@ -171,26 +171,29 @@ def test_the_newer_name_of_the_token_limit_is_found_out() -> None:
     assert [call.body.get("max_completion_tokens") for call in calls] == [None, 100, 100]
 
 
+def test_an_answer_in_parts_is_one_text() -> None:
+    answer = Answer(
+        body={"choices": [{"message": {"content": [{"type": "text", "text": "Pa"}, {"type": "text", "text": "ris"}]}}]}
+    )
+    completions, _ = ask(lambda call: answer, "q")
+    assert completions[0].text == "Paris"
+
+
 def test_lone_surrogates_are_neither_sent_nor_kept() -> None:
     completions, calls = ask(lambda call: say("a\ud800b"), "x\udc00y")
     assert calls[0].prompt == "x?y"
     assert completions[0].text == "a?b"
 
 
-json_bodies = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=6),
-    lambda inner: (
-        st.lists(inner, max_size=2)
-        | st.dictionaries(
-            st.sampled_from(
-                ["choices", "message", "content", "finish_reason", "usage", "refusal", "error", "prompt_tokens"]
-            ),
-            inner,
-            max_size=4,
-        )
-    ),
-    max_leaves=10,
+odd = st.none() | st.booleans() | st.integers() | st.text(max_size=6) | st.just([]) | st.just({})
+messages = odd | st.fixed_dictionaries(
+    {}, optional={"content": odd | st.just([{"type": "text", "text": "a"}, 3]), "refusal": odd, "reasoning": odd}
 )
+choices = odd | st.lists(
+    odd | st.fixed_dictionaries({"message": messages}, optional={"finish_reason": odd}), max_size=2
+)
+usages = odd | st.fixed_dictionaries({}, optional={"prompt_tokens": odd, "completion_tokens": odd})
+json_bodies = odd | st.fixed_dictionaries({}, optional={"choices": choices, "usage": usages, "error": odd})
 
 
 def test_whatever_an_endpoint_answers_is_a_text_or_an_error() -> None:

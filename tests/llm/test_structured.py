@@ -147,3 +147,24 @@ def test_a_rejected_answer_is_kept_but_not_used_again(tmp_path: Path) -> None:
         with connected(server, tmp_path / "cache.sqlite") as model:
             (completion,) = model.complete(asking("q"), Statements, step="test")
         assert completion.value is not None
+
+
+@pytest.mark.parametrize("text", ["no", "<think>but no answer follows"])
+def test_an_answer_of_no_use_is_asked_for_anew_by_the_next_run(tmp_path: Path, text: str) -> None:
+    with serving(lambda call: say(text)) as server:
+        for calls in (1, 2):
+            with connected(server, tmp_path / "cache.sqlite", asks_again=0) as model:
+                model.complete(asking("q"), Statements, step="test")
+            assert len(server.calls) == calls
+
+
+def test_what_was_answered_before_the_budget_ended_is_not_paid_again(tmp_path: Path) -> None:
+    with serving(lambda call: say("no") if call.number == 0 else say(GOOD)) as server:
+        with connected(server, tmp_path / "cache.sqlite", max_calls=1) as model:
+            (completion,) = model.complete(asking("q"), Statements, step="test")
+            assert completion.error is not None
+            assert completion.error.kind == "budget"
+        with connected(server, tmp_path / "cache.sqlite", max_calls=1) as model:
+            (completion,) = model.complete(asking("q"), Statements, step="test")
+        assert completion.value is not None
+        assert len(server.calls) == 2
