@@ -20,7 +20,7 @@ LONG_ANSWER_TOKENS = 800
 _LABEL = re.compile(r"\A\W*(?:short |final )?answer\s*[:：]\**\s*|\A\s*答案\s*[:：]\s*", re.I)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AnswerConfig:
     """How answers are written.
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from qgrag.errors import ConfigError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sampling:
     """How the answer is drawn. Part of the cache key.
 
@@ -37,7 +37,7 @@ class Sampling:
             raise ConfigError(f"llm.sampling.max_tokens must be at least 1, got {self.max_tokens}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pace:
     """How hard an endpoint is worked, and how long it is waited for.
 
@@ -81,7 +81,7 @@ class Pace:
                 raise ConfigError(f"llm.pace.{name} must be positive, got {value}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class InProcess:
     """Where a model of the `transformers` backend runs.
 
@@ -107,7 +107,8 @@ class LLMConfig:
 
     Args:
         backend: `openai` for any OpenAI-compatible endpoint, `transformers` for a model in this process.
-        model: the endpoint's name of the model; or a folder, a GGUF file or a hub name.
+        model: the endpoint's name of the model; or a folder, a GGUF file or a hub name. Empty: no language
+            model.
         base_url: of the endpoint, ending in `/v1`; empty for OpenAI's own.
         structured: how a schema is asked for; `auto` finds out what the endpoint takes.
         asks_again: further requests, each showing the error, after an answer that does not fit its schema.
@@ -127,8 +128,6 @@ class LLMConfig:
     max_tokens_total: int | None = None
 
     def __post_init__(self) -> None:
-        if not self.model:
-            raise ConfigError("llm.model is empty: name the model that the endpoint serves, or a model folder")
         if self.backend == "openai" and self.base_url and "://" not in self.base_url:
             raise ConfigError(f"llm.base_url must start with http:// or https://, got {self.base_url!r}")
         if "@" in self.base_url:

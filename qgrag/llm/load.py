@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from qgrag.errors import ConfigError
 from qgrag.llm.backend import Backend
 from qgrag.llm.cache import ResponseCache
 from qgrag.llm.config import LLMConfig
@@ -22,6 +23,8 @@ def load_language_model(config: LLMConfig, cache: Path | None) -> CachedLanguage
             file.
         ModelNotFoundError: an in-process model's weights are not there.
     """
+    if not config.model:
+        raise ConfigError("llm.model is empty: name the model that the endpoint serves, or a model folder")
     return CachedLanguageModel(config, _backend(config), ResponseCache(cache) if cache is not None else None)
 
 

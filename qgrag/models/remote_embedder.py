@@ -22,7 +22,7 @@ from qgrag.progress import progress
 PROBE = "dimension"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RemoteEmbedderConfig:
     """Which endpoint makes vectors.
 
@@ -36,7 +36,7 @@ class RemoteEmbedderConfig:
         pace: concurrency, rates, retries and timeouts.
     """
 
-    model: str
+    model: str = ""
     base_url: str = ""
     query_prompt: str = ""
     passage_prompt: str = ""
@@ -45,8 +45,6 @@ class RemoteEmbedderConfig:
     pace: Pace = field(default_factory=Pace)
 
     def __post_init__(self) -> None:
-        if not self.model:
-            raise ConfigError("embedder.model is empty: name the embedding model that the endpoint serves")
         if self.base_url and ("://" not in self.base_url or "@" in self.base_url):
             raise ConfigError("embedder.base_url must be http(s)://HOST/v1, without credentials")
         if self.batch_size < 1:
@@ -58,6 +56,8 @@ class RemoteEmbedder:
     refuse."""
 
     def __init__(self, config: RemoteEmbedderConfig) -> None:
+        if not config.model:
+            raise ConfigError("embedder.model is empty: name the embedding model that the endpoint serves")
         self.config = config
         self._session = EndpointSession(config.base_url, config.pace)
 

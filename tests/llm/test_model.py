@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from qgrag.config import from_plain
 from qgrag.errors import ConfigError
 from qgrag.llm.budget import Budget
 from qgrag.llm.config import LLMConfig, Pace, Sampling
 from qgrag.llm.load import load_language_model
+from qgrag.llm.prompts import PromptConfig
 from qgrag.llm.usage import Meter, Usage, measure
 from tests.llm.server import Answer, Call, asking, connected, fail, say, serving
 
@@ -163,7 +165,22 @@ def test_openai_needs_a_key() -> None:
 )
 def test_configurations_that_cannot_work(settings: dict[str, object], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
-        LLMConfig(**settings)  # type: ignore[arg-type]
+        load_language_model(LLMConfig(**settings), None)  # type: ignore[arg-type]
+
+
+def test_configurations_come_from_plain_values() -> None:
+    values = {
+        "model": "m",
+        "base_url": "http://127.0.0.1:1/v1",
+        "sampling": {"temperature": 0.5, "stop": ["END"], "extra": {"top_k": 3}},
+        "pace": {"requests_per_minute": 60},
+    }
+    config = from_plain(LLMConfig, values, where="here")
+    assert config.sampling == Sampling(0.5, stop=("END",), extra={"top_k": 3})
+    assert config.pace == Pace(requests_per_minute=60)
+    with pytest.raises(ConfigError, match="concurency"):
+        from_plain(LLMConfig, {"pace": {"concurency": 3}}, where="here")
+    assert from_plain(PromptConfig, {"files": {"pairs": "x"}}, where="here") == PromptConfig(files={"pairs": "x"})
 
 
 @pytest.mark.parametrize("values", [{"temperature": -1}, {"top_p": 0}, {"top_p": 1.1}, {"max_tokens": 0}])

@@ -113,4 +113,4 @@ def test_what_does_not_pass_ends_the_run(server: ChatServer, answer: Answer, att
 )
 def test_configurations_that_cannot_work(config: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match="embedder"):
-        RemoteEmbedderConfig(**config)
+        RemoteEmbedder(RemoteEmbedderConfig(**config))
