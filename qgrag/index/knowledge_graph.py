@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+import torch
 from rapidfuzz import fuzz
 from torch import Tensor
 
@@ -94,6 +95,8 @@ def build_knowledge_graph(
     gate = _Gate(names, row_of)
     triples = _triples(collected, gate, config)
     shown = [names.by_key[key] for key in keys]
+    mentions = _mentions(collected, gate)
+    relations = sorted(set(triples["relation"].to_pylist()))
     graph = KnowledgeGraph(
         entities=pa.table(
             {
@@ -105,10 +108,11 @@ def build_knowledge_graph(
             schema=ENTITY_SCHEMA,
         ),
         triples=triples,
-        mentions=_mentions(collected, gate),
+        mentions=mentions,
         descriptions=_descriptions(collected, gate, config.max_descriptions),
         merges=_rows(MERGE_SCHEMA, [(m.kept, m.merged, m.rule, m.similarity) for m in done]),
-        vectors=encode([name.canonical for name in shown], "Embedding entities"),
+        vectors=_entity_vectors([name.canonical for name in shown], mentions, encode),
+        relation_vectors=encode(relations, "Embedding relations"),
         dropped=dict(sorted(gate.dropped.items())),
     )
     if gate.dropped["self_loops"]:
@@ -258,6 +262,13 @@ def _mentions(collected: _Collected, gate: _Gate) -> pa.Table:
             counts[title] = max(counts[title], 1)
         rows += [(entity, number, count, entity == title) for entity, count in counts.items()]
     return _rows(MENTION_SCHEMA, sorted(rows))
+
+
+def _entity_vectors(names: Sequence[str], mentions: pa.Table, encode: Encode) -> Tensor:
+    """Vectors of the names that chunks mention, zeros for the others; float32 [E, d]."""
+    rows = sorted(set(mentions["entity"].to_pylist()))
+    made = encode([names[row] for row in rows], "Embedding entities")
+    return torch.zeros(len(names), made.shape[1]).index_copy_(0, torch.tensor(rows, dtype=torch.long), made)
 
 
 def _descriptions(collected: _Collected, gate: _Gate, limit: int) -> pa.Table:

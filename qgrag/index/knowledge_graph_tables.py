@@ -57,7 +57,9 @@ class KnowledgeGraph:
             its title.
         descriptions: `DESCRIPTION_SCHEMA`; what the chunks tell of an entity.
         merges: `MERGE_SCHEMA`; each name that was joined to another, by which rule, and at what cosine.
-        vectors: float32 [E, d], unit vectors of the entities' names; [0, 0] before they are embedded.
+        vectors: float32 [E, d], unit vectors of the names of entities that chunks mention, zeros for the
+            others (values such as dates, and phrases that only triples hold).
+        relation_vectors: float32 [R, d], unit vectors of `relation_names`.
         dropped: what the gate of the build refused, by kind (`self_loops`, `unnamed`, `repeated_triples`).
     """
 
@@ -67,6 +69,7 @@ class KnowledgeGraph:
     descriptions: pa.Table
     merges: pa.Table
     vectors: Tensor
+    relation_vectors: Tensor
     dropped: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -95,6 +98,24 @@ class KnowledgeGraph:
     def relations(self) -> list[str]:
         """Relation of each triple."""
         return list(self.triples["relation"].to_pylist())
+
+    @cached_property
+    def relation_names(self) -> list[str]:
+        """The R distinct relations, sorted."""
+        return sorted(set(self.relations))
+
+    @cached_property
+    def relation_ids(self) -> Tensor:
+        """Row in `relation_names` of each triple's relation, int64 [T]."""
+        row_of = {name: row for row, name in enumerate(self.relation_names)}
+        return torch.tensor([row_of[name] for name in self.relations], dtype=torch.long)
+
+    @cached_property
+    def mentioned(self) -> Tensor:
+        """Whether any chunk mentions each entity, bool [E]."""
+        found = torch.zeros(self.num_entities, dtype=torch.bool)
+        found[self.mention_index[0]] = True
+        return found
 
     @cached_property
     def edge_index(self) -> Tensor:
@@ -143,11 +164,11 @@ class KnowledgeGraph:
         """The graph as PyG data: `entity` and `chunk` nodes, `relates` and `mentioned_in` edges with their weights."""
         data = HeteroData()
         data["entity"].num_nodes = self.num_entities
-        if len(self.vectors):
-            data["entity"].x = self.vectors
+        data["entity"].x = self.vectors
         data["chunk"].num_nodes = num_chunks
         data["entity", "relates", "entity"].edge_index = self.edge_index
         data["entity", "relates", "entity"].edge_weight = self.edge_weight
+        data["entity", "relates", "entity"].edge_type = self.relation_ids
         data["entity", "mentioned_in", "chunk"].edge_index = self.mention_index
         data["entity", "mentioned_in", "chunk"].edge_weight = self.mention_count
         return data
@@ -159,8 +180,9 @@ class KnowledgeGraph:
 
     def known_vectors(self) -> Iterator[tuple[list[str], Tensor]]:
         """Content keys of embedded texts with their vectors, which the next build need not make again."""
-        if len(self.vectors):
-            yield [text_key(name) for name in self.names], self.vectors
+        rows = self.mentioned.nonzero()[:, 0]
+        yield [text_key(self.names[row]) for row in rows.tolist()], self.vectors[rows]
+        yield [text_key(name) for name in self.relation_names], self.relation_vectors
 
     def check(self, num_chunks: int) -> list[str]:
         """What is wrong with the graph, empty if nothing: edges to nowhere, self-loops, entities that nothing holds."""
@@ -189,8 +211,11 @@ class KnowledgeGraph:
                 problems.append(f"knowledge graph: {orphans} entities occur in no chunk, triple or description")
             if unsupported := int((self.triple_chunks[1].diff() == 0).sum()):
                 problems.append(f"knowledge graph: {unsupported} triples come from no chunk")
-        if len(self.vectors) not in (0, self.num_entities):
-            problems.append(f"knowledge graph: {len(self.vectors)} vectors for {self.num_entities} entities")
+        if len(self.vectors) != self.num_entities or len(self.relation_vectors) != len(self.relation_names):
+            problems.append(
+                f"knowledge graph: {len(self.vectors)} vectors for {self.num_entities} entities, "
+                f"{len(self.relation_vectors)} for {len(self.relation_names)} relations"
+            )
         return problems
 
     def save(self, folder: Path) -> None:
@@ -199,15 +224,16 @@ class KnowledgeGraph:
         for name, schema in _TABLES.items():
             table = getattr(self, name)
             write_table(folder / f"{name}.parquet", {c: table[c] for c in schema.names}, schema)
-        write_tensors(folder / "vectors.safetensors", {"names": self.vectors})
+        write_tensors(folder / "vectors.safetensors", {"names": self.vectors, "relations": self.relation_vectors})
         write_json(folder / "dropped.json", self.dropped)
 
     @classmethod
     def load(cls, folder: Path) -> "KnowledgeGraph":
         """Raises IndexFormatError: a file is missing or torn."""
         tables = {name: read_table(folder / f"{name}.parquet") for name in _TABLES}
-        vectors = read_tensors(folder / "vectors.safetensors")["names"]
-        return cls(**tables, vectors=vectors, dropped=read_json(folder / "dropped.json"))
+        vectors = read_tensors(folder / "vectors.safetensors")
+        dropped = read_json(folder / "dropped.json")
+        return cls(**tables, vectors=vectors["names"], relation_vectors=vectors["relations"], dropped=dropped)
 
 
 def _column(table: pa.Table, name: str) -> Tensor:
