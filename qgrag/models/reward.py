@@ -73,6 +73,20 @@ class RewardModel(nn.Module):
         self.W_O = nn.Linear(c.attention_width, c.attention_width, bias=False)
         self.dropout = nn.Dropout(c.dropout)
         self.score = nn.Linear(c.attention_width if c.scorer == "linear" else 2 * c.attention_width + 1, 1)
+        self._begin_as_cosine()
+
+    def _begin_as_cosine(self) -> None:
+        """Projections begin as the identity, so that training starts from the similarity that the encoder knows:
+        attention by cosine, and with `product` a score by the cosine of the query with what it attends to."""
+        with torch.no_grad():
+            for projection in (self.W_Q, self.W_K, self.W_V, self.W_O):
+                noise = 0.02 * torch.randn_like(projection.weight) / projection.in_features**0.5
+                projection.weight.copy_(torch.eye(*projection.weight.shape) + noise)
+            self.score.bias.zero_()
+            if self.config.scorer == "product":
+                width = self.config.attention_width
+                self.score.weight.zero_()
+                self.score.weight[:, width : 2 * width] = 1
 
     def attention(self, q: Tensor, items: Tensor, mask: Tensor) -> Tensor:
         """Weights of each head over the items (equation 7, scaled by the width of a head).

@@ -140,6 +140,10 @@ class TextEncoder(nn.Module):
         ]
         return torch.cat(parts)
 
+    def token_states(self, features: Features) -> tuple[Tensor, Tensor]:
+        """States of all tokens, float [B, n, dimension], and which are real, bool [B, n]."""
+        return self.model(dict(features))["token_embeddings"], features["attention_mask"].bool()
+
     def _encode(self, features: Features) -> Tensor:
         return nn.functional.normalize(self.model(dict(features))["sentence_embedding"], dim=-1)
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from qgrag.training.pairs import TrainingPair, write_pairs
+from qgrag.training.reward_examples import LabelledSubgraph, RewardExample, write_rewards
 
 TOPICS = ["river", "opera", "planet", "bridge", "poem", "island", "battle", "engine", "garden", "mountain"]
 PLACES = ["austria", "brazil", "china", "denmark", "egypt", "france", "greece", "hungary", "india", "japan"]
@@ -77,4 +78,28 @@ def pair_files(tmp_path_factory) -> dict[str, str]:
     pairs = make_pairs(60)
     for name, part in {"train": pairs[:40], "val": pairs[40:50], "test": pairs[50:]}.items():
         write_pairs(folder / f"{name}.jsonl", part)
+    return {name: str(folder / f"{name}.jsonl") for name in ("train", "val", "test")}
+
+
+def make_rewards(count: int, seed: int = 0) -> list[RewardExample]:
+    """Questions of which one subgraph speaks of their place, and is the most useful."""
+    chance = random.Random(seed)
+    examples = []
+    for number in range(count):
+        topic, place = chance.choice(TOPICS), chance.choice(PLACES)
+        useful = chance.randrange(3)
+        subgraphs = []
+        for i, name in enumerate(("one_hop", "multi_hop", "importance")):
+            where = place if i == useful else chance.choice([p for p in PLACES if p != place])
+            triples = [f"{chance.choice(TOPICS)} lies in {where}" for _ in range(chance.randint(1, 4))]
+            subgraphs.append(LabelledSubgraph(name, tuple(triples), 0.9 if i == useful else 0.2))
+        examples.append(RewardExample(f"which {topic} is in {place} ?", tuple(subgraphs), f"q{number}"))
+    return examples
+
+
+@pytest.fixture(scope="session")
+def reward_files(tmp_path_factory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("rewards")
+    for seed, (name, count) in enumerate({"train": 240, "val": 60, "test": 40}.items()):
+        write_rewards(folder / f"{name}.jsonl", make_rewards(count, seed))
     return {name: str(folder / f"{name}.jsonl") for name in ("train", "val", "test")}

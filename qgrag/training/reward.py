@@ -1,0 +1,53 @@
+"""Command line of reward training."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytorch_lightning import LightningModule
+from pytorch_lightning.cli import LightningArgumentParser
+
+from qgrag.models.embedder import LocalEmbedder
+from qgrag.models.reward_checkpoint import Encoder
+from qgrag.training.command_line import TrainingCLI, run_cli
+from qgrag.training.export import CARD, TrainingRecord, export_embedding_model
+from qgrag.training.reward_data import SubgraphData
+from qgrag.training.reward_module import RewardModule
+
+
+class RewardCLI(TrainingCLI):
+    """Exports a folder that `RewardModel.from_folder` loads; an encoder trained along goes into `encoder`."""
+
+    kind = "reward"
+    monitor = "val/top1"
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        super().add_arguments_to_parser(parser)
+        parser.link_arguments("model.encoder", "data.encoder")
+        parser.link_arguments("model.encoding", "data.encoding")
+
+    def export(self, module: LightningModule, folder: Path, record: TrainingRecord) -> str:
+        assert isinstance(module, RewardModule)
+        data: SubgraphData = self.datamodule
+        model = module.model
+        encoder = data.embedder
+        if module.encoding == "trained":
+            encoder = LocalEmbedder(export_embedding_model(module.encoder, folder / "encoder", record))
+        model.encoder = Encoder(encoder.name, encoder.fingerprint)
+        model.save(folder)
+        (folder / CARD).write_text(_card(model.config.heads, encoder, record), encoding="utf-8")
+        return f"a reward model over {model.config.items} for vectors of {encoder.name}"
+
+
+def _card(heads: int, encoder: LocalEmbedder, record: TrainingRecord) -> str:
+    return f"""# Reward model
+
+Scores subgraphs of a knowledge graph by how much they help a query: {heads} heads of attention of the query over
+vectors of `{encoder.name}` (fingerprint `{encoder.fingerprint}`). Loaded by
+`qgrag.models.reward.RewardModel.from_folder`.
+
+{record.to_markdown()}"""
+
+
+def main(arguments: Sequence[str], program: str = "train/reward.py") -> None:
+    """`fit`, `validate` or `test`, as Lightning's command line has them."""
+    run_cli(RewardCLI, RewardModule, SubgraphData, arguments, program)
