@@ -38,9 +38,7 @@ class DependencyTriples:
         as_topic: whether a name in the text means the topic.
     """
 
-    def __init__(
-        self, doc: Doc, names: Sequence[NameSpan], topic: str, as_topic: Callable[[NameSpan], bool]
-    ) -> None:
+    def __init__(self, doc: Doc, names: Sequence[NameSpan], topic: str, as_topic: Callable[[NameSpan], bool]) -> None:
         self._doc = doc
         self._topic = topic
         self._name_of: dict[int, str] = {}
@@ -75,6 +73,7 @@ class DependencyTriples:
             yield from self._lifespan(token)
 
     def _clause(self, verb: Token) -> Iterator[tuple[str, str, str]]:
+        yield from self._role(verb)
         subjects = [name for name in map(self._name, _subjects(verb)) if name]
         if not subjects and self._is_about_topic(verb):
             subjects = [self._topic]
@@ -99,16 +98,20 @@ class DependencyTriples:
         return first_sentence and verb.dep_ in ("acl", "relcl", "ccomp", "ROOT") and not _has_subject(verb)
 
     def _copula(self, subjects: list[str], noun: Token, words: str) -> Iterator[tuple[str, str, str]]:
-        """'X was the daughter of Y': (X, daughter of, Y); 'his wife was Y': (his, wife, Y)."""
+        """'X was the daughter of Y': (X, daughter of, Y)."""
         negated = "not " if words.startswith("not ") else ""
         for preposition, target in _prepositional(noun):
             for tail_token in _with_conjuncts(target):
                 for head in subjects:
                     yield head, f"{negated}{_noun_words(noun)} {preposition}", self._name(tail_token)
-        if noun.i in self._name_of:
-            for subject in _subjects(noun.head):
+
+    def _role(self, verb: Token) -> Iterator[tuple[str, str, str]]:
+        """'Her brother was Y': (her, brother, Y)."""
+        negated = "not " if any(child.dep_ == "neg" for child in verb.children) else ""
+        for name in (c for c in verb.children if verb.lemma_ == "be" and c.dep_ == "attr" and c.i in self._name_of):
+            for subject in _subjects(verb):
                 for owner in _owners(subject):
-                    yield self._name(owner), f"{negated}{_noun_words(subject)}", self._name(noun)
+                    yield self._name(owner), f"{negated}{_noun_words(subject)}", self._name(name)
 
     def _noun(self, noun: Token) -> Iterator[tuple[str, str, str]]:
         own = self._name_of.get(noun.i, "")
@@ -126,9 +129,7 @@ class DependencyTriples:
                     yield head, f"{_noun_words(noun)} {preposition}", self._name(tail_token)
         if own:
             role = [
-                child.lower_
-                for child in noun.children
-                if child.dep_ == "compound" and child.i not in self._name_of
+                child.lower_ for child in noun.children if child.dep_ == "compound" and child.i not in self._name_of
             ]
             for owner in _owners(noun) if role else ():
                 yield self._name(owner), " ".join(role), own
@@ -174,9 +175,7 @@ class DependencyTriples:
         if token.pos_ != "NOUN":
             return ""
         left = token.i
-        while (
-            left > token.sent.start and self._doc[left - 1].head.i == token.i and self._is_modifier(left - 1)
-        ):
+        while left > token.sent.start and self._doc[left - 1].head.i == token.i and self._is_modifier(left - 1):
             left -= 1
         words = self._doc[left : token.i + 1]
         return words.text if len(words) <= _MAX_CONCEPT_TOKENS else ""
@@ -199,11 +198,7 @@ def _subjects(verb: Token) -> list[Token]:
     own = [child for child in verb.children if child.dep_ in SUBJECTS]
     if own:
         return [token for subject in own for token in _with_conjuncts(subject)]
-    if (
-        verb.dep_ in ("conj", "xcomp", "advcl")
-        and verb.head.pos_ in ("VERB", "AUX")
-        and verb.head.i != verb.i
-    ):
+    if verb.dep_ in ("conj", "xcomp", "advcl") and verb.head.pos_ in ("VERB", "AUX") and verb.head.i != verb.i:
         return _subjects(verb.head)
     if verb.dep_ == "conj" and verb.head.dep_ in ("acl", "relcl"):
         return _subjects(verb.head)

@@ -24,6 +24,7 @@ class NameToken:
     Args:
         form: NFKC, case folded, without apostrophes; the initials 'J. K.' are one token 'jk'.
         bare: `form` without a possessive; the same string where there is none.
+        bare_end: one past `bare`; `end` where there is no possessive.
         cased: whether its first letter is a capital, or has no case at all.
     """
 
@@ -31,6 +32,7 @@ class NameToken:
     bare: str
     start: int
     end: int
+    bare_end: int
     cased: bool
 
 
@@ -43,9 +45,10 @@ def name_tokens(text: str) -> list[NameToken]:
             form = bare = _fold(re.sub(r"[.\s]", "", raw))
         else:
             form, bare = _fold(_APOSTROPHE.sub("", raw)), _fold(_APOSTROPHE.sub("", _POSSESSIVE.sub("", raw)))
-        first = raw[0]
-        cased = not first.islower()
-        tokens.append(NameToken(form, bare, found.start(), found.start() + len(raw), cased))
+        start, end = found.start(), found.start() + len(raw)
+        possessive = _POSSESSIVE.search(raw) if bare != form else None
+        bare_end = start + possessive.start() if possessive else end
+        tokens.append(NameToken(form, bare, start, end, bare_end, not raw[0].islower()))
     return tokens
 
 
@@ -101,16 +104,19 @@ class NameMatcher(Generic[K]):
                 last = first + length
                 if last > len(tokens):
                     continue
-                value = self._value(forms[first:last], tokens[last - 1].bare)
-                if value is not None:
-                    found.append(NameMatch(value, first, last, token.start, tokens[last - 1].end))
+                if match := self._match(forms, tokens, first, last):
+                    found.append(match)
         return found
 
-    def _value(self, forms: list[str], bare: str) -> K | None:
-        value = self._values.get(tuple(forms))
-        if value is None and forms[-1] != bare:
-            value = self._values.get((*forms[:-1], bare))
-        return value
+    def _match(self, forms: list[str], tokens: Sequence[NameToken], first: int, last: int) -> NameMatch[K] | None:
+        end = tokens[last - 1]
+        words = tuple(forms[first:last])
+        if words in self._values:
+            return NameMatch(self._values[words], first, last, tokens[first].start, end.end)
+        words = (*words[:-1], end.bare)
+        if words in self._values:
+            return NameMatch(self._values[words], first, last, tokens[first].start, end.bare_end)
+        return None
 
 
 def longest_first(matches: Iterable[NameMatch[K]]) -> list[NameMatch[K]]:
