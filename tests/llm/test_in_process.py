@@ -8,13 +8,18 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from qgrag.corpus.records import Chunk
 from qgrag.errors import ModelNotFoundError
+from qgrag.extraction.llm_triples import LLMTripleExtractor
+from qgrag.generation.answers import AnswerWriter
 from qgrag.llm.config import InProcess, LLMConfig, Sampling
 from qgrag.llm.in_process import InProcessBackend
 from qgrag.llm.load import load_language_model
 from qgrag.llm.model import CachedLanguageModel
+from qgrag.llm.prompts import PromptConfig, Prompts
 from qgrag.llm.usage import measure
 from qgrag.llm.weights import Weights, find_weights
+from qgrag.retrieval.results import Hit, RetrievalResult
 from tests.llm.server import asking
 
 SMOL = "HuggingFaceTB/SmolLM2-135M-Instruct"
@@ -54,6 +59,22 @@ class Capital(BaseModel):
 def test_a_schema_gives_a_value_or_an_error(smol: CachedLanguageModel) -> None:
     (completion,) = smol.complete(asking("The capital of France?"), Capital, step="test")
     assert (completion.error is None) == isinstance(completion.value, Capital)
+
+
+@needs_smol
+def test_steps_run_on_it_from_end_to_end(smol: CachedLanguageModel, tmp_path: Path) -> None:
+    text = "Mira Tolland lives in Port Esk."
+    (tmp_path / "short.txt").write_text("=== user ===\nList the facts. ${language} ${title}\n${text}", "utf-8")
+    prompts = Prompts(PromptConfig(files={"triples": str(tmp_path / "short.txt")}))
+    (extracted,) = LLMTripleExtractor(smol, prompts)([Chunk("d", 0, 0, len(text), text)])
+    assert extracted.status in ("ok", "empty", "failed")
+    assert extracted.status == "ok" or extracted.reason
+    hit = Hit("d-0", "d", ("d",), 0, len(text), 1.0, text)
+    (answer,) = AnswerWriter(smol)([RetrievalResult("Where does Mira Tolland live?", "naive", (hit,))])
+    assert not answer.error
+    assert answer.text
+    assert {citation.chunk_id for citation in answer.citations} <= {"d-0"}
+    assert answer.usage["answer"]["completion_tokens"] > 0
 
 
 @needs_smol
