@@ -5,8 +5,8 @@ from pathlib import Path
 from qgrag.errors import ConfigError
 from qgrag.llm.backend import Backend
 from qgrag.llm.cache import ResponseCache
+from qgrag.llm.cached_model import CachedLanguageModel
 from qgrag.llm.config import LLMConfig
-from qgrag.llm.model import CachedLanguageModel
 
 
 def load_language_model(config: LLMConfig, cache: Path | None) -> CachedLanguageModel:

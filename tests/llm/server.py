@@ -10,9 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from qgrag.llm.cached_model import CachedLanguageModel
 from qgrag.llm.config import LLMConfig, Pace, Sampling
 from qgrag.llm.load import load_language_model
-from qgrag.llm.model import CachedLanguageModel
 from qgrag.llm.records import Message
 
 

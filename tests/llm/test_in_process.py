@@ -12,10 +12,10 @@ from qgrag.corpus.records import Chunk
 from qgrag.errors import ModelNotFoundError
 from qgrag.extraction.llm_triples import LLMTripleExtractor
 from qgrag.generation.answers import AnswerWriter
+from qgrag.llm.cached_model import CachedLanguageModel
 from qgrag.llm.config import InProcess, LLMConfig, Sampling
 from qgrag.llm.in_process import InProcessBackend
 from qgrag.llm.load import load_language_model
-from qgrag.llm.model import CachedLanguageModel
 from qgrag.llm.prompts import PromptConfig, Prompts
 from qgrag.llm.usage import measure
 from qgrag.llm.weights import Weights, find_weights
