@@ -70,5 +70,5 @@ def _folder(path: Path) -> Weights:
 
 def _gguf(path: Path) -> Weights:
     if importlib.util.find_spec("gguf") is None:
-        raise MissingExtraError(f"{path.name} is a GGUF file; install what reads it with: pip install 'qgrag[offline]'")
+        raise MissingExtraError(f"{path.name} is a GGUF file; install what reads it with: pip install 'qgrag[gguf]'")
     return Weights(str(path.parent), path.name)
