@@ -3,6 +3,7 @@
 import logging
 import shlex
 import time
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -120,16 +121,18 @@ def run_cli(
         QgragError: see the modules; the caller prints it.
     """
     cli.command = f"{program} {shlex.join(arguments)}"
-    cli(
-        module,
-        data,
-        args=list(arguments),
-        seed_everything_default=0,
-        load_from_checkpoint_support=False,
-        auto_configure_optimizers=False,
-        save_config_kwargs={"overwrite": True},
-        parser_kwargs={"prog": program},
-    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="LightningCLI's args parameter")
+        cli(
+            module,
+            data,
+            args=list(arguments),
+            seed_everything_default=0,
+            load_from_checkpoint_support=False,
+            auto_configure_optimizers=False,
+            save_config_kwargs={"overwrite": True},
+            parser_kwargs={"prog": program},
+        )
 
 
 def _checkpoint_folder(out: str) -> str:

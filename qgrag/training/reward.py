@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytorch_lightning import LightningModule
-from pytorch_lightning.cli import LightningArgumentParser
 
 from qgrag.models.embedder import LocalEmbedder
 from qgrag.models.reward_checkpoint import Encoder
@@ -20,16 +19,10 @@ class RewardCLI(TrainingCLI):
     kind = "reward"
     monitor = "val/top1"
 
-    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        super().add_arguments_to_parser(parser)
-        parser.link_arguments("model.encoder", "data.encoder")
-        parser.link_arguments("model.encoding", "data.encoding")
-
     def export(self, module: LightningModule, folder: Path, record: TrainingRecord) -> str:
         assert isinstance(module, RewardModule)
-        data: SubgraphData = self.datamodule
         model = module.model
-        encoder = data.embedder
+        encoder = module.embedder
         if module.encoding == "trained":
             encoder = LocalEmbedder(export_embedding_model(module.encoder, folder / "encoder", record))
         model.encoder = Encoder(encoder.name, encoder.fingerprint)

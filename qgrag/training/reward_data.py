@@ -2,24 +2,21 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from pytorch_lightning import LightningDataModule, Trainer
 from torch.utils.data import DataLoader, Dataset
 
 from qgrag.errors import InputError
-from qgrag.models.embedder import EmbedderConfig, LocalEmbedder
 from qgrag.training.reward_batches import TextCollator, VectorCollator
 from qgrag.training.reward_examples import RewardExample, read_rewards
 from qgrag.training.sampling import Draw, ResumableLoader, ShardedBatchSampler
-from qgrag.training.text_encoder import TextEncoder, TextEncoderConfig
+from qgrag.training.text_encoder import TextEncoder
 from qgrag.training.vector_cache import VectorCache
 
 logger = logging.getLogger(__name__)
 
-Encoding = Literal["cached", "frozen", "trained"]
 Collate = Callable[[Sequence[Draw]], Any]
 
 
@@ -34,8 +31,6 @@ class SubgraphData(LightningDataModule):
         cache: folder of the vectors of queries and triples, for `encoding: cached`.
         num_workers: processes that make batches.
         seed: of the order.
-        encoder: the embedding model; the command line takes it from the model's settings.
-        encoding: likewise.
     """
 
     def __init__(
@@ -47,21 +42,12 @@ class SubgraphData(LightningDataModule):
         cache: str = "runs/vectors",
         num_workers: int = 0,
         seed: int = 0,
-        encoder: TextEncoderConfig = TextEncoderConfig(),  # noqa: B008
-        encoding: Encoding = "cached",
     ) -> None:
         super().__init__()
         self.files = {"train": train, "val": val, "test": test}
         self.batch_size, self.cache, self.num_workers, self.seed = batch_size, Path(cache), num_workers, seed
-        self.encoder, self.encoding = encoder, encoding
         self.examples: dict[str, list[RewardExample]] = {}
         self._collators: dict[str, Collate] = {}
-
-    @cached_property
-    def embedder(self) -> LocalEmbedder:
-        """The encoder as an index uses it; its vectors are those that are cached."""
-        c = self.encoder
-        return LocalEmbedder(EmbedderConfig(c.model, query_prompt=c.query_prompt, passage_prompt=c.passage_prompt))
 
     def setup(self, stage: str) -> None:
         if self.examples:
@@ -73,12 +59,12 @@ class SubgraphData(LightningDataModule):
         self._collators = {name: self._collator(examples) for name, examples in self.examples.items()}
 
     def _collator(self, examples: list[RewardExample]) -> Collate:
-        if self.encoding == "cached":
-            cache = VectorCache(self.cache, self.embedder)
+        module = cast(Any, cast(Trainer, self.trainer).lightning_module)
+        if module.encoding == "cached":
+            cache = VectorCache(self.cache, module.embedder)
             texts = dict.fromkeys(t for e in examples for s in e.subgraphs for t in s.triples)
             q = cache.queries([e.query for e in examples])
             return VectorCollator(examples, q, cache.passages(list(texts)), {t: i for i, t in enumerate(texts)})
-        module = cast(Any, cast(Trainer, self.trainer).lightning_module)
         encoder: TextEncoder = module.encoder
         as_one_text = module.model.config.items == "tokens"
         return TextCollator(examples, encoder.tokenize_queries, encoder.tokenize_passages, as_one_text)

@@ -1,20 +1,23 @@
 """Training of the query-aware reward model (QMKGF, section 3.3)."""
 
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 import torch
 from pytorch_lightning import LightningModule
 from torch import Tensor
 
 from qgrag.errors import ConfigError, InputError
+from qgrag.models.embedder import EmbedderConfig, LocalEmbedder
 from qgrag.models.reward import RewardConfig, RewardModel, pad_ragged
 from qgrag.training.checks import check_checkpoint, check_finite, mark_checkpoint
 from qgrag.training.optimizer import OptimizerConfig, make_optimizer
 from qgrag.training.reward_batches import TextBatch, VectorBatch
-from qgrag.training.reward_data import Encoding
 from qgrag.training.reward_losses import RewardLoss, chance_choice, reward_loss, top_choice
 from qgrag.training.seeding import seed_step
 from qgrag.training.text_encoder import TextEncoder, TextEncoderConfig
+
+Encoding = Literal["cached", "frozen", "trained"]
 
 
 class RewardModule(LightningModule):
@@ -53,7 +56,7 @@ class RewardModule(LightningModule):
         self.loss, self.temperature = loss, temperature
         self.optimizer_config, self.seed = optimizer, seed
         self.model = RewardModel(reward)
-        self.encoding = encoding
+        self.encoding, self.encoder_config = encoding, encoder
         if encoding != "cached":
             self.encoder = TextEncoder(encoder)
             self.encoder.requires_grad_(encoding == "trained")
@@ -62,6 +65,12 @@ class RewardModule(LightningModule):
                     f"model.reward.dimension is {reward.dimension}, but {encoder.model} gives vectors of "
                     f"{self.encoder.dimension}"
                 )
+
+    @cached_property
+    def embedder(self) -> LocalEmbedder:
+        """The encoder as an index uses it, before training; its vectors are those that are cached."""
+        c = self.encoder_config
+        return LocalEmbedder(EmbedderConfig(c.model, query_prompt=c.query_prompt, passage_prompt=c.passage_prompt))
 
     def score(self, batch: VectorBatch | TextBatch) -> tuple[Tensor, VectorBatch]:
         """Scores [S] of a batch, and the batch as vectors."""

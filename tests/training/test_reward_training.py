@@ -28,15 +28,13 @@ def make_module(model, *, reward=SHAPE, rate=3e-3, **parameters) -> RewardModule
     return RewardModule(reward, encoder, optimizer=OptimizerConfig(learning_rate=rate), **parameters)
 
 
-def fit(module, model, files, out, *, callbacks=(), ckpt_path=None, encoding="cached", batch_size=16, **trainer):
+def fit(module, files, out, *, callbacks=(), ckpt_path=None, batch_size=16, **trainer):
     data = SubgraphData(
         files["train"],
         files["val"],
         files["test"],
         batch_size=batch_size,
         cache=str(out / "vectors"),
-        encoder=TextEncoderConfig(str(model), query_tokens=16, passage_tokens=48),
-        encoding=encoding,
     )
     options = {"accelerator": "cpu", "devices": 1, "logger": False, "enable_progress_bar": False}
     options |= {"enable_checkpointing": bool(callbacks), "enable_model_summary": False, "num_sanity_val_steps": 0}
@@ -49,7 +47,7 @@ def fit(module, model, files, out, *, callbacks=(), ckpt_path=None, encoding="ca
 
 @pytest.mark.parametrize(("loss", "least"), [("regression", 0.45), ("pairwise", 0.85), ("listwise", 0.85)])
 def test_it_learns_to_choose_with_each_loss(tmp_path, tiny_model, reward_files, loss, least):
-    run = fit(make_module(tiny_model, loss=loss, rate=1e-2), tiny_model, reward_files, tmp_path, max_epochs=12)
+    run = fit(make_module(tiny_model, loss=loss, rate=1e-2), reward_files, tmp_path, max_epochs=12)
     metrics = {name: float(value) for name, value in run.callback_metrics.items()}
     assert metrics["val/top1_chance"] == pytest.approx(1 / 3)
     assert metrics["val/top1"] > least
@@ -60,7 +58,7 @@ def test_encoder_in_the_loop(tmp_path, tiny_model, reward_files, items, encoding
     shape = RewardConfig(dimension=DIMENSION, heads=4, items=items)
     module = make_module(tiny_model, reward=shape, encoding=encoding)
     before = {name: p.clone() for name, p in module.encoder.named_parameters()}
-    fit(module, tiny_model, reward_files, tmp_path, encoding=encoding, max_steps=2)
+    fit(module, reward_files, tmp_path, max_steps=2)
     changed = [name for name, p in module.encoder.named_parameters() if not torch.equal(p, before[name])]
     assert bool(changed) == (encoding == "trained")
 
@@ -68,9 +66,8 @@ def test_encoder_in_the_loop(tmp_path, tiny_model, reward_files, items, encoding
 def test_cached_and_encoded_batches_are_the_same(tmp_path, tiny_model):
     examples = make_rewards(6)
     module = make_module(tiny_model, encoding="frozen").eval()
-    data = SubgraphData("unused", encoder=TextEncoderConfig(str(tiny_model), passage_tokens=48))
     texts = list(dict.fromkeys(t for e in examples for s in e.subgraphs for t in s.triples))
-    cache = VectorCache(tmp_path, data.embedder)
+    cache = VectorCache(tmp_path, module.embedder)
     q, triples = cache.queries([e.query for e in examples]), cache.passages(texts)
     looked_up = VectorCollator(examples, q, triples, {t: i for i, t in enumerate(texts)})
     encoder = module.encoder
@@ -84,7 +81,7 @@ def test_cached_and_encoded_batches_are_the_same(tmp_path, tiny_model):
 
 
 def test_vectors_are_made_once(tmp_path, tiny_model):
-    embedder = SubgraphData("unused", encoder=TextEncoderConfig(str(tiny_model), passage_tokens=48)).embedder
+    embedder = make_module(tiny_model).embedder
     first = VectorCache(tmp_path, embedder).passages(["a river", "a poem"])
 
     class Broken:
@@ -102,24 +99,24 @@ def test_vectors_are_made_once(tmp_path, tiny_model):
 
 def test_killed_and_resumed_equals_unbroken(tmp_path, tiny_model, reward_files):
     whole = make_module(tiny_model)
-    fit(whole, tiny_model, reward_files, tmp_path, max_steps=20)
+    fit(whole, reward_files, tmp_path, max_steps=20)
     broken = make_module(tiny_model)
     with pytest.raises(Killed):
-        fit(broken, tiny_model, reward_files, tmp_path, max_steps=20, callbacks=[latest(tmp_path), KillAfter(7)])
+        fit(broken, reward_files, tmp_path, max_steps=20, callbacks=[latest(tmp_path), KillAfter(7)])
     resumed = make_module(tiny_model)
-    fit(resumed, tiny_model, reward_files, tmp_path, max_steps=20, ckpt_path=tmp_path / "latest.ckpt")
+    fit(resumed, reward_files, tmp_path, max_steps=20, ckpt_path=tmp_path / "latest.ckpt")
     for name, weight in whole.state_dict().items():
         torch.testing.assert_close(resumed.state_dict()[name], weight, rtol=1e-5, atol=1e-6, msg=name)
 
 
 def test_wrong_checkpoints_and_widths(tmp_path, tiny_model, reward_files):
     callbacks = [ModelCheckpoint(tmp_path, "latest", every_n_train_steps=2, enable_version_counter=False)]
-    fit(make_module(tiny_model), tiny_model, reward_files, tmp_path, max_steps=2, callbacks=callbacks)
+    fit(make_module(tiny_model), reward_files, tmp_path, max_steps=2, callbacks=callbacks)
     other = make_module(tiny_model, reward=RewardConfig(dimension=DIMENSION, heads=8, scorer="product"))
     with pytest.raises(ConfigError, match=r"another architecture: 4 heads .* describes 8 heads"):
-        fit(other, tiny_model, reward_files, tmp_path, ckpt_path=tmp_path / "latest.ckpt")
+        fit(other, reward_files, tmp_path, ckpt_path=tmp_path / "latest.ckpt")
     with pytest.raises(InputError, match="vectors of 64 dimensions, but got queries of 32"):
-        fit(make_module(tiny_model, reward=RewardConfig(dimension=64)), tiny_model, reward_files, tmp_path)
+        fit(make_module(tiny_model, reward=RewardConfig(dimension=64)), reward_files, tmp_path)
     with pytest.raises(ConfigError, match=r"dimension is 64, but .* gives vectors of 32"):
         make_module(tiny_model, reward=RewardConfig(dimension=64), encoding="frozen")
     with pytest.raises(ConfigError, match="token states are not cached"):
@@ -131,7 +128,7 @@ def test_non_finite_loss(tmp_path, tiny_model, reward_files):
     with torch.no_grad():
         module.model.W_V.weight.fill_(torch.inf)
     with pytest.raises(NonFiniteLossError):
-        fit(module, tiny_model, reward_files, tmp_path, max_steps=1)
+        fit(module, reward_files, tmp_path, max_steps=1)
 
 
 def test_reward_files_round_trip_and_name_bad_lines(tmp_path):
@@ -157,5 +154,5 @@ def test_questions_without_a_choice_are_left_out_of_training(tmp_path, tiny_mode
     flat = [RewardExample(f"which river is n{i} ?", (same, same)) for i in range(30)]
     write_rewards(tmp_path / "train.jsonl", [*make_rewards(8), *flat])
     files = {**reward_files, "train": str(tmp_path / "train.jsonl")}
-    run = fit(make_module(tiny_model), tiny_model, files, tmp_path, max_epochs=1, batch_size=4)
+    run = fit(make_module(tiny_model), files, tmp_path, max_epochs=1, batch_size=4)
     assert run.global_step == 2

@@ -1,0 +1,60 @@
+"""How much a subgraph helps: how well the query, expanded with it, finds the gold. No language model is asked."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+BLOCK = 2048
+
+
+def retrieval_utility(
+    expanded: Tensor, ptr: Tensor, passages: Tensor, document: Tensor, gold: Sequence[Sequence[int]]
+) -> Tensor:
+    """Normalised discounted gain of the gold documents, over the whole ranking that a subgraph leads to.
+
+    A query joined with each triple of a subgraph is a search of its own (QMKGF, section 3.4); a document's score is
+    the best that any of them gives to any of its chunks. With rank_g the rank of gold document g and G of them:
+    sum_g 1 / log2(1 + rank_g) over sum_{i=1..G} 1 / log2(1 + i).
+
+    Args:
+        expanded: float32 [M, d], unit vectors of the query joined with each triple.
+        ptr: int64 [S + 1], the rows of each subgraph in `expanded`.
+        passages: float32 [C, d], unit vectors of the chunks.
+        document: int64 [C], the document of each chunk, from 0 without gaps.
+        gold: of each subgraph the numbers of its question's gold documents, at least one.
+
+    Returns:
+        float32 [S], from 0 to 1; 0 for a subgraph without triples. Memory: `BLOCK` x C scores.
+    """
+    size = len(ptr) - 1
+    documents = int(document.max()) + 1
+    rewards = torch.zeros(size)
+    start = 0
+    while start < size:
+        stop = start + 1
+        while stop < size and int(ptr[stop + 1] - ptr[start]) <= BLOCK:
+            stop += 1
+        rows = expanded[int(ptr[start]) : int(ptr[stop])]
+        owner = torch.repeat_interleave(ptr[start : stop + 1].diff())
+        best = torch.full((stop - start, len(passages)), -torch.inf)
+        best.index_reduce_(0, owner, rows @ passages.T, "amax")
+        by_document = torch.full((stop - start, documents), -torch.inf)
+        by_document.index_reduce_(1, document, best, "amax")
+        rewards[start:stop] = _discounted_gain(by_document, gold[start:stop])
+        start = stop
+    return rewards
+
+
+def _discounted_gain(scores: Tensor, gold: Sequence[Sequence[int]]) -> Tensor:
+    """nDCG of each row of [S, D]; equal scores go by document number."""
+    counts = torch.tensor([len(names) for names in gold])
+    row = torch.repeat_interleave(counts)
+    column = torch.tensor([name for names in gold for name in names])
+    own = scores[row, column].unsqueeze(1)
+    earlier = torch.arange(scores.shape[1]) < column.unsqueeze(1)
+    rank = 1 + ((scores[row] > own) | ((scores[row] == own) & earlier)).sum(1)
+    gain = torch.zeros(len(scores)).index_add_(0, row, 1 / torch.log2(1 + rank.float()))
+    ideal = (1 / torch.log2(torch.arange(int(counts.max())) + 2.0)).cumsum(0)
+    gain = gain / ideal[counts - 1]
+    return gain.masked_fill(scores.amax(1) == -torch.inf, 0)
