@@ -26,7 +26,7 @@ class NetworkxRetriever:
 
     Args:
         graph: see `to_networkx`.
-        config: parameters; `lexical_weight` has to be 0.
+        config: parameters; both lexical weights have to be 0.
         matrix: float32 [N, d]: where given, a node's similarity comes from one matrix product a query instead of
             the vector stored with the node.
     """
@@ -49,7 +49,9 @@ class NetworkxRetriever:
         for node in found:
             for chunk in self.graph.nodes[node]["chunks"]:
                 scores[chunk].append(similarity[node])
-        pool = {"mean": lambda s: sum(s) / len(s), "max": max, "sum": sum}[c.aggregation]
+        pool = {"mean": lambda s: sum(s) / len(s), "max": max, "sum": sum, "top2": lambda s: sum(sorted(s)[-2:])}[
+            c.aggregation
+        ]
         pooled = {chunk: pool(values) for chunk, values in scores.items()}
         return sorted(pooled, key=lambda chunk: (-pooled[chunk], chunk))[:top_k]
 

@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def measure(index: Any, vectors: torch.Tensor, args: argparse.Namespace) -> dict[str, Any]:
-    config = QCGConfig()
+    config = QCGConfig(nodes=15, aggregation="mean", node_lexical_weight=0.0, chunk_lexical_weight=0.0)
     retriever = QCGRetriever(index, config)
 
     def batched() -> torch.Tensor:

@@ -230,7 +230,7 @@ class _Build:
             graph = build_query_graph(
                 chunks,
                 passages,
-                [outcome.value[: config.pairs] for outcome in outcomes],
+                [outcome.value for outcome in outcomes],
                 config,
                 self.config.lexical,
                 self.config.vectors,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from qgrag.extraction.local_facts import LocalFactExtractor
-from qgrag.extraction.local_questions import LocalQuestionGenerator
+from qgrag.extraction.local_questions import LocalQuestionConfig, LocalQuestionGenerator
 from qgrag.extraction.records import (
     Description,
     FactExtractor,
@@ -34,8 +34,9 @@ class Extractors:
     @classmethod
     def local(cls, config: IndexConfig) -> "Extractors":
         """Rules on spaCy's parse: no LLM."""
+        graph = config.query_graph
         return cls(
-            LocalQuestionGenerator() if config.query_graph else None,
+            LocalQuestionGenerator(LocalQuestionConfig(graph.pairs, graph.sentences)) if graph else None,
             LocalFactExtractor() if config.knowledge_graph else None,
         )
 

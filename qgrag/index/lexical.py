@@ -20,9 +20,54 @@ from qgrag.index.storage import read_json, read_tensors, write_json, write_tenso
 CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 TERMS = re.compile(rf"[{CJK}]+|(?:(?![{CJK}])[^\W_])+")
 IS_CJK = re.compile(rf"[{CJK}]")
-logging.getLogger("bm25s").setLevel(logging.WARNING)
+JOINED_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+QUESTION_WORDS = frozenset(
+    (
+        "what",
+        "who",
+        "whom",
+        "whose",
+        "when",
+        "where",
+        "which",
+        "why",
+        "how",
+        "do",
+        "does",
+        "did",
+        "have",
+        "has",
+        "had",
+        "can",
+        "could",
+        "should",
+        "would",
+        "about",
+        "from",
+        "been",
+        "being",
+        "were",
+        "so",
+        "i",
+        "me",
+        "my",
+        "you",
+        "your",
+        "he",
+        "him",
+        "his",
+        "she",
+        "her",
+        "we",
+        "us",
+        "our",
+        "its",
+        "them",
+    )
+)
+STOP_WORDS = frozenset(STOPWORDS_EN) | QUESTION_WORDS
 
-STOP_WORDS = frozenset(STOPWORDS_EN)
+logging.getLogger("bm25s").setLevel(logging.WARNING)
 
 
 @dataclass(frozen=True)
@@ -45,15 +90,18 @@ class LexicalConfig:
 def terms(text: str) -> list[str]:
     """Search terms of a text in any language.
 
-    Words are lower-cased, stripped of English stop words and reduced by the Snowball stemmer; a run of Chinese,
-    Japanese or Korean characters gives its overlapping pairs of characters.
+    Words are lower-cased, stripped of English stop and question words and reduced by the Snowball stemmer; words that
+    are joined with capitals (`WolfgangSchulz`) are found whole and by their parts. A run of Chinese, Japanese or
+    Korean characters gives its overlapping pairs of characters.
     """
     found: list[str] = []
-    for run in TERMS.findall(text.lower()):
+    for run in TERMS.findall(text):
         if IS_CJK.match(run):
             found.extend([run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)])
-        elif run not in STOP_WORDS:
-            found.append(_stem(run))
+            continue
+        parts = JOINED_WORDS.split(run)
+        words = [run, *parts] if len(parts) > 1 else parts
+        found.extend(_stem(word) for word in map(str.lower, words) if word not in STOP_WORDS)
     return found
 
 

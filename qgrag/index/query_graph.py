@@ -39,6 +39,8 @@ class QueryGraphConfig:
 
     Args:
         pairs: M, question-answer pairs made of a chunk, at most.
+        sentences: `all` adds the sentences themselves, and in chats whole turns and three turns in a row, as nodes
+            beside the pairs; `fallback`, the paper's form, takes them only where a chunk gives no pair.
         alpha: share of a chunk's pairs that Doc2Query-- keeps, best first; at least one stays.
         neighbours: edges from a node to its most similar others that are stored; retrieval uses the first k of them.
         nodes: what is embedded of a pair. `query+answer` is the paper's; the others are its ablation (figure 4).
@@ -46,6 +48,7 @@ class QueryGraphConfig:
     """
 
     pairs: int = 20
+    sentences: Literal["all", "fallback"] = "all"
     alpha: float = 0.8
     neighbours: int = 5
     nodes: Literal["query+answer", "query", "answer", "sentence"] = "query+answer"

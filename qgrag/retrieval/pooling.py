@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import scatter
 
-Pooling = Literal["mean", "max", "sum"]
+Pooling = Literal["mean", "max", "sum", "top2"]
 
 
 def pool_pairs(
@@ -19,12 +19,15 @@ def pool_pairs(
         chunk: int64 [M], below `num_chunks`.
         score: float [M].
         num_chunks: number of chunks of the index.
-        pooling: how the scores of one pair are joined.
+        pooling: how the scores of one pair are joined; `top2` is the sum of the two best.
 
     Returns:
         query int64 [P], chunk int64 [P] and score [P], sorted by query, then chunk. O(M log M).
     """
     key, owner = torch.unique(query * num_chunks + chunk, return_inverse=True)
+    if pooling == "top2":
+        score = torch.where(rank_within(owner, score, len(key)) < 2, score, 0)
+        pooling = "sum"
     pooled = scatter(score, owner, dim_size=len(key), reduce=pooling)
     return key // num_chunks, key % num_chunks, pooled
 
@@ -42,15 +45,22 @@ def top_pairs(query: Tensor, chunk: Tensor, score: Tensor, num_queries: int, top
     Returns:
         chunks int64 [B, K] padded with -1, scores float [B, K] padded with -inf. O(P log P).
     """
-    order = torch.argsort(chunk, stable=True)
-    order = order[torch.argsort(score[order], descending=True, stable=True)]
-    order = order[torch.argsort(query[order], stable=True)]
-    count = torch.bincount(query, minlength=num_queries)
-    row = query[order]
-    rank = torch.arange(len(order), device=order.device) - (count.cumsum(0) - count)[row]
+    by_chunk = torch.argsort(chunk, stable=True)
+    row, chunk, score = query[by_chunk], chunk[by_chunk], score[by_chunk]
+    rank = rank_within(row, score, num_queries)
     kept = rank < top_k
-    chunks = torch.full((num_queries, top_k), -1, dtype=torch.long, device=order.device)
-    scores = torch.full((num_queries, top_k), -torch.inf, dtype=score.dtype, device=order.device)
-    chunks[row[kept], rank[kept]] = chunk[order][kept]
-    scores[row[kept], rank[kept]] = score[order][kept]
+    chunks = torch.full((num_queries, top_k), -1, dtype=torch.long, device=score.device)
+    scores = torch.full((num_queries, top_k), -torch.inf, dtype=score.dtype, device=score.device)
+    chunks[row[kept], rank[kept]] = chunk[kept]
+    scores[row[kept], rank[kept]] = score[kept]
     return chunks, scores
+
+
+def rank_within(group: Tensor, score: Tensor, num_groups: int) -> Tensor:
+    """Rank of each item among those of its group, int64 [M]: 0 for the best score, of equal ones for the first."""
+    order = torch.argsort(score, descending=True, stable=True)
+    order = order[torch.argsort(group[order], stable=True)]
+    count = torch.bincount(group, minlength=num_groups)
+    rank = torch.empty_like(group)
+    rank[order] = torch.arange(len(order), device=group.device) - (count.cumsum(0) - count)[group[order]]
+    return rank

@@ -2,39 +2,48 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch_geometric.utils import scatter
 
 from qgrag.errors import ConfigError
 from qgrag.graph import Ragged, expand
 from qgrag.index.reader import Index
-from qgrag.retrieval.base import Ranking, Retriever, standardise, top_chunks
-from qgrag.retrieval.pooling import pool_pairs, top_pairs
+from qgrag.retrieval.base import Ranking, Retriever, standardise
+from qgrag.retrieval.pooling import Pooling, pool_pairs, top_pairs
+
+SCORE_BYTES = 128 * 2**20
 
 
 @dataclass(frozen=True)
 class QCGConfig:
     """Retrieval on the query-centric graph (QCG-RAG, section 3.4 and appendix B.3).
 
+    The defaults are the ones that measured best; configs/retrieval/qcg-paper.yaml holds the paper's.
+
     Args:
         nodes: n, question nodes retrieved for a query, at most.
         neighbours: k, edges followed from a node; at most as many as the index stores.
         hops: h, how far the retrieved nodes are expanded.
         threshold: gamma, smallest cosine + 1 of a retrieved node, from 0 to 2.
-        aggregation: how the scores of a chunk's nodes become the chunk's: `mean` is the paper's; `max` and `sum`
-            do not punish a chunk for bringing more evidence.
-        lexical_weight: weight of BM25 in a node's score: 0 gives the paper's cosine, otherwise the score is
-            z(cosine) + lexical_weight * z(BM25), z over all nodes for one query.
+        aggregation: how the scores of a chunk's nodes become the chunk's: `mean` is the paper's; `max`, `sum` and
+            `top2`, the sum of the two best, do not punish a chunk for bringing more evidence.
+        node_lexical_weight: v, weight of the BM25 score of a node's text.
+        chunk_lexical_weight: w, weight of the BM25 score of a node's chunk, the best one where it has several.
+
+    With v = w = 0 the score of a node is the paper's cosine. Otherwise it is
+    z(cosine) + v z(BM25 of the node) + w z(BM25 of its chunk), z over all nodes, or all chunks, for one query.
     """
 
-    nodes: int = 15
+    nodes: int = 100
     neighbours: int = 3
     hops: int = 1
     threshold: float = 1.0
-    aggregation: Literal["mean", "max", "sum"] = "mean"
-    lexical_weight: float = 0.0
+    aggregation: Pooling = "top2"
+    node_lexical_weight: float = 0.25
+    chunk_lexical_weight: float = 1.0
 
     def __post_init__(self) -> None:
         if self.nodes < 1 or self.neighbours < 1 or self.hops < 0:
@@ -44,8 +53,16 @@ class QCGConfig:
             )
         if not 0 <= self.threshold <= 2:
             raise ConfigError(f"qcg.threshold is a cosine + 1, from 0 to 2, not {self.threshold}")
-        if self.lexical_weight < 0:
-            raise ConfigError(f"qcg.lexical_weight must be 0 or more, not {self.lexical_weight}")
+        if self.node_lexical_weight < 0 or self.chunk_lexical_weight < 0:
+            raise ConfigError(
+                "qcg.node_lexical_weight and qcg.chunk_lexical_weight must be 0 or more, "
+                f"not {self.node_lexical_weight} and {self.chunk_lexical_weight}"
+            )
+
+    @property
+    def lexical(self) -> bool:
+        """Whether BM25 has a part in the scores."""
+        return self.node_lexical_weight > 0 or self.chunk_lexical_weight > 0
 
 
 class FoundNodes(NamedTuple):
@@ -88,28 +105,53 @@ class QCGRetriever(Retriever):
         return Ranking(chunks, scores, evidence, brought)
 
     def find_nodes(self, queries: Sequence[str], vectors: Tensor) -> FoundNodes:
-        """Steps 1 and 2: Q*, the retrieved nodes and their h-hop neighbours."""
+        """Steps 1 and 2: Q*, the retrieved nodes and their h-hop neighbours.
+
+        Scores of all nodes are held for as many queries at once as fit `SCORE_BYTES`.
+        """
+        if self.graph.vectors.approximate and not self.config.lexical:
+            cosine, seeds = self.graph.vectors.search(vectors, self.config.nodes)
+            seeds = seeds.masked_fill(cosine + 1 < self.config.threshold, -1)
+            query, node, hop = self._expand(seeds)
+            return FoundNodes(query, node, hop, (vectors[query] * self.graph.vectors.vectors[node].cpu()).sum(1))
+        rows = max(1, SCORE_BYTES // (4 * max(1, self.graph.size)))
+        blocks = []
+        for start in range(0, len(queries), rows):
+            block = self._find_block(queries[start : start + rows], vectors[start : start + rows])
+            blocks.append(block._replace(query=block.query + start))
+        return FoundNodes(*(torch.cat(parts) for parts in zip(*blocks)))
+
+    def _find_block(self, queries: Sequence[str], vectors: Tensor) -> FoundNodes:
+        nodes = self.graph.vectors.vectors
+        cosine = (vectors.to(nodes.device) @ nodes.T).cpu()
+        score = self._mix(queries, cosine) if self.config.lexical else cosine
+        allowed = score.masked_fill(cosine + 1 < self.config.threshold, -torch.inf)
+        best, seeds = allowed.topk(min(self.config.nodes, self.graph.size), dim=1)
+        query, node, hop = self._expand(seeds.masked_fill(best == -torch.inf, -1))
+        return FoundNodes(query, node, hop, score[query, node])
+
+    def _mix(self, queries: Sequence[str], cosine: Tensor) -> Tensor:
         c = self.config
-        if c.lexical_weight:
-            full = self._mixed_scores(queries, vectors)
-            allowed = full.mixed.masked_fill(full.cosine + 1 < c.threshold, -torch.inf)
-            seeds, _ = top_chunks(allowed, c.nodes)
-        else:
-            cosine, seeds = self.graph.vectors.search(vectors, c.nodes)
-            seeds = seeds.masked_fill(cosine + 1 < c.threshold, -1)
+        mixed = standardise(cosine)
+        if c.node_lexical_weight:
+            mixed += c.node_lexical_weight * standardise(self.graph.lexical.scores(queries))
+        if c.chunk_lexical_weight:
+            node, chunk = self.graph.membership
+            of_chunk = standardise(self.index.lexical.scores(queries))
+            mixed += c.chunk_lexical_weight * scatter(
+                of_chunk[:, chunk], node, dim=1, dim_size=self.graph.size, reduce="max"
+            )
+        return mixed
+
+    def _expand(self, seeds: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Query, node and hop, int64 [M], of seeds int64 [B, n] padded with -1 and their neighbours."""
         present = seeds >= 0
-        rows = present.nonzero()[:, 0]
         expansion = expand(
-            self.graph.neighbours.index[:, : c.neighbours],
-            Ragged.from_batch(seeds[present], rows, len(queries)),
-            c.hops,
+            self.graph.neighbours.index[:, : self.config.neighbours],
+            Ragged.from_batch(seeds[present], present.nonzero()[:, 0], len(seeds)),
+            self.config.hops,
         )
-        query, node = expansion.nodes.batch(), expansion.nodes.values
-        if c.lexical_weight:
-            score = full.mixed[query, node]
-        else:
-            score = (vectors[query] * self.graph.vectors.vectors[node].cpu()).sum(1)
-        return FoundNodes(query, node, expansion.hop, score)
+        return expansion.nodes.batch(), expansion.nodes.values, expansion.hop
 
     def rank_chunks(self, found: FoundNodes, queries: int, top_k: int) -> tuple[Tensor, Tensor]:
         """Step 3: s(c) over the found nodes of each chunk; int64 and float32 [queries, K]."""
@@ -122,12 +164,6 @@ class QCGRetriever(Retriever):
             found.query[source], chunk, found.score[source], len(self.index.chunks), self.config.aggregation
         )
         return top_pairs(query, chunk, score, queries, top_k)
-
-    def _mixed_scores(self, queries: Sequence[str], vectors: Tensor) -> "_NodeScores":
-        nodes = self.graph.vectors.vectors
-        cosine = (vectors.to(nodes.device) @ nodes.T).cpu()
-        lexical = self.graph.lexical.scores(queries)
-        return _NodeScores(cosine, standardise(cosine) + self.config.lexical_weight * standardise(lexical))
 
     def _evidence(
         self, found: FoundNodes, chunks: Tensor
@@ -159,8 +195,3 @@ class QCGRetriever(Retriever):
             for nodes in items.values():
                 nodes.sort(key=lambda item: (-item["score"], item["id"]))
         return evidence, brought
-
-
-class _NodeScores(NamedTuple):
-    cosine: Tensor
-    mixed: Tensor

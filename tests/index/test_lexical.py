@@ -15,7 +15,20 @@ TEXTS = [
 
 
 def test_terms_of_words_are_lowered_stopped_and_stemmed():
-    assert terms("The Studios were recording in 1958") == ["studio", "were", "record", "1958"]
+    assert terms("When were the Studios recording in 1958?") == ["studio", "record", "1958"]
+
+
+def test_words_joined_by_capitals_are_found_whole_and_by_their_parts():
+    assert terms("WolfgangSchulz met McDonald") == [
+        "wolfgangschulz",
+        "wolfgang",
+        "schulz",
+        "met",
+        "mcdonald",
+        "mc",
+        "donald",
+    ]
+    assert terms("USA") == ["usa"]
 
 
 def test_terms_of_chinese_are_overlapping_pairs_and_do_not_swallow_latin():

@@ -14,13 +14,13 @@ PAIRS = st.lists(
 
 
 @settings(deadline=None, max_examples=150)
-@given(PAIRS, st.sampled_from(["mean", "max", "sum"]), st.integers(1, 8))
+@given(PAIRS, st.sampled_from(["mean", "max", "sum", "top2"]), st.integers(1, 8))
 def test_pooled_pairs_rank_as_a_dictionary_does(pairs, pooling, top_k):
     query, chunk, score = (
         torch.tensor([p[i] for p in pairs], dtype=t) for i, t in enumerate((torch.long, torch.long, torch.float))
     )
     chunks, scores = top_pairs(*pool_pairs(query, chunk, score, 7, pooling), 4, top_k)
-    reduce = {"mean": lambda v: sum(v) / len(v), "max": max, "sum": sum}[pooling]
+    reduce = {"mean": lambda v: sum(v) / len(v), "max": max, "sum": sum, "top2": lambda v: sum(sorted(v)[-2:])}[pooling]
     for q in range(4):
         groups = {}
         for pq, pc, ps in pairs:
