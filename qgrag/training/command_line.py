@@ -15,6 +15,7 @@ from pytorch_lightning.loggers import CSVLogger, TensorBoardLogger
 from pytorch_lightning.utilities.rank_zero import rank_zero_info
 
 from qgrag.errors import InputError
+from qgrag.training.curves import plot_curves, read_curves
 from qgrag.training.export import TrainingRecord
 
 logger = logging.getLogger(__name__)
@@ -26,11 +27,12 @@ class TrainingCLI(LightningCLI):
 
     `OUT/checkpoints/best-*.ckpt` is the best by the monitored metric; `OUT/checkpoints/latest.ckpt` is for
     `--ckpt_path` after a run that was stopped, in mid-epoch too; `OUT/logs` holds metrics as CSV and for TensorBoard;
-    `OUT/model` is the result.
+    `OUT/curves.png` shows them; `OUT/model` is the result.
     """
 
     kind = ""
     monitor = ""
+    shown: Sequence[str] = ()
     command = ""
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
@@ -75,6 +77,10 @@ class TrainingCLI(LightningCLI):
     def before_fit(self) -> None:
         if (self.out / "model").exists():
             raise InputError(f"{self.out / 'model'}: an earlier run wrote its result there; choose another --out")
+        if not self.datamodule.files["val"]:
+            rank_zero_info("no data.val: there is no early stopping, and the last weights are exported")
+            kept = [callback for callback in self.trainer.callbacks if getattr(callback, "monitor", None) is None]
+            self.trainer.callbacks = kept
         self.started = time.perf_counter()
 
     def after_fit(self) -> None:
@@ -95,6 +101,8 @@ class TrainingCLI(LightningCLI):
         )
         said = self.export(self.model, self.out / "model", record)
         rank_zero_info(f"{self.out / 'model'}: {said}")
+        if (self.out / "logs").is_dir():
+            plot_curves(read_curves(self.out), self.out / "curves.png", self.shown)
 
     def export(self, module: LightningModule, folder: Path, record: TrainingRecord) -> str:
         """Write the result into `folder`; returns one line that says what it is."""

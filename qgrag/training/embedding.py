@@ -17,6 +17,7 @@ class EmbeddingCLI(TrainingCLI):
 
     kind = "embedding"
     monitor = "val/mrr@10"
+    shown = ("val/mrr@1", "val/mrr@10", "val/recall@10", "val/ndcg@10")
 
     def export(self, module: LightningModule, folder: Path, record: TrainingRecord) -> str:
         assert isinstance(module, EmbeddingModule)

@@ -18,6 +18,7 @@ class RewardCLI(TrainingCLI):
 
     kind = "reward"
     monitor = "val/top1"
+    shown = ("val/top1", "val/top1_cosine", "val/top1_chance")
 
     def export(self, module: LightningModule, folder: Path, record: TrainingRecord) -> str:
         assert isinstance(module, RewardModule)

@@ -42,6 +42,7 @@ def test_fit_leaves_checkpoints_logs_configuration_and_a_model(fitted):
     names = {path.relative_to(fitted).as_posix() for path in fitted.rglob("*") if path.is_file()}
     assert {"checkpoints/latest.ckpt", "model/README.md", "model/modules.json", "model/model.safetensors"} <= names
     assert any(name.startswith("checkpoints/best-") for name in names)
+    assert (fitted / "curves.png").read_bytes().startswith(b"\x89PNG")
     logs = fitted / "logs" / "version_0"
     header = (logs / "metrics.csv").read_text().splitlines()[0]
     assert "train/loss" in header
@@ -83,6 +84,12 @@ def test_validate_test_and_resume(fitted, tiny_model, pair_files, tmp_path, caps
     more = ["--ckpt_path", str(fitted / "checkpoints" / "latest.ckpt"), "--trainer.max_epochs", "3"]
     run(["embedding", "fit", *arguments, *more])
     assert (tmp_path / "again" / "model" / "modules.json").is_file()
+
+
+def test_without_validation_the_last_weights_are_exported(tmp_path, tiny_model, pair_files):
+    arguments = embedding_arguments(tiny_model, pair_files, tmp_path / "run")
+    run(["embedding", "fit", *arguments, "--data.val", "null", "--trainer.logger", "false"])
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["config.yaml", "model"]
 
 
 def test_a_finished_run_is_not_written_over(fitted, tiny_model, pair_files):
