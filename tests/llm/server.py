@@ -74,6 +74,13 @@ def fail(status: int, message: str = "broken", code: str | None = None, **header
     return Answer(status, {"error": {"message": message, "code": code, "type": "x", "param": None}}, named)
 
 
+class _QuietServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that hang up are part of the play."""
+
+
 class ChatServer:
     """Answers every POST as `behave` says, and remembers what it was asked."""
 
@@ -124,8 +131,7 @@ class ChatServer:
             def log_message(self, format: str, *args: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _QuietServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     @property

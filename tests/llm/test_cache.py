@@ -13,7 +13,7 @@ import pytest
 
 from qgrag.errors import ConfigError
 from qgrag.llm.cache import FORMAT, ResponseCache, request_key
-from qgrag.llm.config import Sampling
+from qgrag.llm.config import Pace, Sampling
 from qgrag.llm.errors import LLMUnavailableError
 from qgrag.llm.records import Reply, Request
 from qgrag.llm.usage import measure
@@ -119,7 +119,11 @@ def test_answers_before_an_endpoint_broke_are_kept(tmp_path: Path) -> None:
         return say("x") if call.number < 7 else fail(401)
 
     with serving(behave) as server:
-        with connected(server, tmp_path / "cache.sqlite") as model, pytest.raises(LLMUnavailableError):
+        one_at_a_time = Pace(concurrency=1)
+        with (
+            connected(server, tmp_path / "cache.sqlite", pace=one_at_a_time) as model,
+            pytest.raises(LLMUnavailableError),
+        ):
             model.complete(asking(*map(str, range(40))), step="test")
         server.behave = lambda call: say("x")
         before = len(server.calls)
@@ -156,13 +160,11 @@ def test_a_killed_run_resumes_without_paying_again(tmp_path: Path, how: signal.S
         run = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment())
         assert reached.wait(60)
         answered = _wait_for_rows(tmp_path / "cache.sqlite", 12)
-        started = time.monotonic()
         run.send_signal(how)
         _, errors = run.communicate(timeout=60)
         assert run.returncode != 0
         if how == signal.SIGINT:
             assert b"KeyboardInterrupt" in errors
-            assert time.monotonic() - started < 20
         never.set()
         server.behave = lambda call: say(f"answer {call.prompt}")
         before = len(server.calls)
