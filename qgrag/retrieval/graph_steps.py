@@ -1,0 +1,156 @@
+"""Steps that the retrievers on the knowledge graph share: linked queries, one-hop triples, fallback to dense."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from qgrag.extraction.query_steps import QueryEntities
+from qgrag.graph import CSR, Ragged
+from qgrag.graph.expand import pieces
+from qgrag.index.vectors import VectorIndex
+from qgrag.retrieval.base import Ranking
+from qgrag.retrieval.entity_linking import EncodeQueries, EntityLinker, Link
+from qgrag.retrieval.pooling import rank_within
+
+BYTES_A_SLOT = 64
+
+
+@dataclass(frozen=True)
+class LinkedQueries:
+    """The entities of a batch of B queries.
+
+    Args:
+        links: of each query, in the order of its text.
+        nodes: their rows in the knowledge graph.
+        weights: float32, one for each of `nodes.values`: the links' scores.
+    """
+
+    links: list[list[Link]]
+    nodes: Ragged
+    weights: Tensor
+
+    @property
+    def linked(self) -> Tensor:
+        """Whether each query has an entity, bool [B]."""
+        return self.nodes.counts() > 0
+
+
+def link_entities(
+    queries: Sequence[str], linker: EntityLinker, encode: EncodeQueries, step: QueryEntities | None
+) -> LinkedQueries:
+    """The entities that queries mean.
+
+    Args:
+        queries: B texts.
+        linker: to the graph.
+        encode: texts -> unit vectors.
+        step: takes names from the queries; None reads off them every name that the graph knows.
+    """
+    if step is None:
+        links = linker.link_queries(queries, encode)
+    else:
+        links = linker.link_names([(*found.explicit, *found.enhanced) for found in step(queries)], encode)
+    rows = Ragged.from_lists([[link.entity for link in row] for row in links])
+    weights = torch.tensor([link.score for row in links for link in row], dtype=torch.float32)
+    return LinkedQueries(links, rows, weights)
+
+
+class OneHop(NamedTuple):
+    """Triples around nodes, by node, the most similar first; all tensors [M].
+
+    Args:
+        place: int64, position of the node in the batch of nodes.
+        query: int64.
+        node: int64.
+        other: int64, the other end of the triple.
+        triple: int64.
+        similarity: float32, of the triple's relation to the query.
+    """
+
+    place: Tensor
+    query: Tensor
+    node: Tensor
+    other: Tensor
+    triple: Tensor
+    similarity: Tensor
+
+
+def one_hop(
+    csr: CSR,
+    nodes: Ragged,
+    similarity: Callable[[Tensor, Tensor], Tensor],
+    max_triples: int,
+    *,
+    memory_mb: int = 256,
+) -> OneHop:
+    """The triples that each node is an end of, at most `max_triples` a node, those most similar to the query.
+
+    Nodes are read in pieces of about `memory_mb`, so that a hub of a hundred thousand edges costs its own
+    slots once and leaves no more triples behind than any other node. O(T log T) time for T slots.
+
+    Args:
+        csr: of the triples, undirected; a self-loop counts once.
+        nodes: B rows.
+        similarity: (query [S], triple [S]) -> float32 [S].
+        max_triples: triples kept of a node.
+        memory_mb: bound of what is gathered at once; a single node may exceed it.
+    """
+    batch = nodes.batch()
+    parts = []
+    for start, stop in pieces(csr.degree()[nodes.values], max(1, memory_mb * 2**20 // BYTES_A_SLOT)):
+        place, slot = csr.slots(nodes.values[start:stop])
+        query, triple = batch[start:stop][place], csr.edge_id[slot]
+        score = similarity(query, triple)
+        kept = top_per_group(place, score, max_triples)
+        found = (place[kept] + start, query[kept], nodes.values[start:stop][place[kept]])
+        parts.append(OneHop(*found, csr.col[slot[kept]], triple[kept], score[kept]))
+    return OneHop(*(torch.cat(column) for column in zip(*parts, strict=True)))
+
+
+def top_per_group(group: Tensor, score: Tensor, k: int) -> Tensor:
+    """Positions of the k best entries of each group, groups ascending, best first, ties by position; int64.
+
+    Args:
+        group: int64 [M], any numbers.
+        score: float [M].
+        k: entries kept of a group.
+    """
+    groups, owner = torch.unique(group, return_inverse=True)
+    rank = rank_within(owner, score, len(groups))
+    kept = (rank < k).nonzero()[:, 0]
+    return kept[torch.argsort(owner[kept] * k + rank[kept])]
+
+
+def dense_fallback(
+    ranking: Ranking, linked: Tensor, vectors: Tensor, passages: VectorIndex, top_k: int, reason: str
+) -> Ranking:
+    """The ranking with the nearest passages in place of the rows of queries without an entity.
+
+    Args:
+        ranking: of B queries.
+        linked: bool [B]; where False, dense retrieval takes over and the evidence says so.
+        vectors: float32 [B, d] of the queries.
+        passages: of all chunks.
+        top_k: columns wanted.
+        reason: what was not found, for the evidence.
+    """
+    lost = (~linked).nonzero()[:, 0]
+    if not len(lost):
+        return ranking
+    scores, rows = passages.search(vectors[lost], top_k)
+    width = max(ranking.chunks.shape[1], rows.shape[1])
+    chunks, values = _widened(ranking.chunks, width, -1), _widened(ranking.scores, width, -torch.inf)
+    chunks[lost], values[lost] = _widened(rows, width, -1), _widened(scores, width, -torch.inf)
+    evidence: list[dict[str, Any]] = [dict(row) for row in ranking.evidence]
+    for row in lost.tolist():
+        evidence[row]["fallback"] = f"dense retrieval: {reason}"
+    return Ranking(chunks, values, evidence, ranking.hit_evidence, ranking.usage)
+
+
+def _widened(table: Tensor, width: int, filler: float) -> Tensor:
+    wide = table.new_full((len(table), width), filler)
+    wide[:, : table.shape[1]] = table
+    return wide
