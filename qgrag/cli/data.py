@@ -1,5 +1,6 @@
 """`qgrag data`: training data from gold questions or from an index itself."""
 
+import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,20 +11,28 @@ from rich.markup import escape
 
 from qgrag.cli.parsing import command_parser
 from qgrag.cli.show import show_problems
-from qgrag.config import unknown_name
+from qgrag.config import from_plain, load_yaml, unknown_name
 from qgrag.errors import InputError
 from qgrag.evaluation.datasets import DATASETS, load_dataset
+from qgrag.generation.subgraph_scores import SubgraphJudge
 from qgrag.index.reader import Index
+from qgrag.llm.config import LLMConfig
+from qgrag.llm.load import load_language_model
+from qgrag.retrieval.qmkgf import QMKGFConfig
 from qgrag.training.gold_pairs import (
     GoldQuestion,
     document_groups,
     pairs_of_index,
     pairs_of_questions,
+    question_groups,
+    questions_of_pairs,
     with_hard_negatives,
     with_random_negatives,
 )
 from qgrag.training.mining import MiningConfig
 from qgrag.training.pairs import write_pairs
+from qgrag.training.reward_examples import write_rewards
+from qgrag.training.reward_labels import label_by_judge, label_by_utility, subgraph_candidates
 from qgrag.training.splits import split_by_group
 
 T = TypeVar("T")
@@ -45,11 +54,20 @@ PAIRS = """Training pairs as JSON lines {"query", "pos", "neg"}, split so that n
 """
 
 
+REWARDS = """The subgraphs that QMKGF builds for each question, labelled with how much each helps, as JSON lines
+{"query", "subgraphs": [{"name", "triples", "reward"}]}. Questions that name no entity of the graph are left out.
+
+  qgrag data rewards my-index --out rewards                        the index's own questions, labelled by retrieval
+  qgrag data rewards my-index --out rewards --dataset musique --data DATA/musique --group question
+  qgrag data rewards my-index --out rewards --labels llm --llm llm.yaml
+"""
+
+
 def run(arguments: Sequence[str]) -> int:
     if not arguments or arguments[0] in {"-h", "--help"}:
         print(USAGE)
         return 0
-    commands: dict[str, Callable[[Sequence[str]], int]] = {"pairs": run_pairs}
+    commands: dict[str, Callable[[Sequence[str]], int]] = {"pairs": run_pairs, "rewards": run_rewards}
     if arguments[0] not in commands:
         raise InputError(f"{unknown_name('data to make', arguments[0], commands)}; see qgrag data --help")
     return commands[arguments[0]](arguments[1:])
@@ -86,6 +104,52 @@ def run_pairs(arguments: Sequence[str]) -> int:
         pairs = with_random_negatives(pairs, index, args.mining.count, args.seed)
     write_parts(console, args, pairs, lambda pair: pair.group, write_pairs)
     return 0
+
+
+def run_rewards(arguments: Sequence[str]) -> int:
+    parser = command_parser("data rewards", REWARDS)
+    add_common_arguments(parser)
+    parser.add_argument(
+        "--group", choices=["document", "title", "question"], default="document", help="what a split keeps whole"
+    )
+    parser.add_argument("--limit", type=int, default=2000, help="questions taken, drawn by seed")
+    parser.add_argument("--labels", choices=["utility", "llm"], default="utility", help="who says what helps")
+    parser.add_argument("--llm", type=str | None, default=None, help="YAML file of a language model, for --labels llm")
+    parser.add_argument("--llm-cache", type=str, default="runs/llm-cache.sqlite", help="where its answers are kept")
+    parser.add_class_arguments(QMKGFConfig, "subgraphs")
+    args = parser.instantiate_classes(parser.parse_args(list(arguments)))
+    console = Console()
+    index = Index.open(args.index, device=args.device)
+    groups = document_groups(index, args.group)
+    if args.dataset:
+        questions = gold_questions(args, console)
+    else:
+        questions = questions_of_pairs(pairs_of_index(index, groups))
+    if len(questions) > args.limit:
+        questions = random.Random(args.seed).sample(questions, args.limit)
+    texts = [question.text for question in questions]
+    names = texts if args.group == "question" else question_groups(questions, groups)
+    candidates = subgraph_candidates(texts, index, args.subgraphs)
+    if args.labels == "llm":
+        examples = label_by_judge(texts, candidates, names, load_judge(args))
+    else:
+        examples = label_by_utility(questions, candidates, names, index)
+    informative = sum(example.informative for example in examples)
+    console.print(
+        f"{len(examples)} of {len(questions)} questions have at least two subgraphs; in {informative} they differ",
+        highlight=False,
+    )
+    write_parts(console, args, examples, lambda example: example.group, write_rewards)
+    return 0
+
+
+def load_judge(args: Namespace) -> SubgraphJudge:
+    if not args.llm:
+        raise InputError("--labels llm needs --llm FILE, the YAML configuration of a language model")
+    config = from_plain(LLMConfig, load_yaml(Path(args.llm)), where=args.llm)
+    cache = Path(args.llm_cache)
+    cache.parent.mkdir(parents=True, exist_ok=True)
+    return SubgraphJudge(load_language_model(config, cache))
 
 
 def gold_questions(args: Namespace, console: Console) -> list[GoldQuestion]:

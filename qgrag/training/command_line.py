@@ -79,8 +79,8 @@ class TrainingCLI(LightningCLI):
             raise InputError(f"{self.out / 'model'}: an earlier run wrote its result there; choose another --out")
         if not self.datamodule.files["val"]:
             rank_zero_info("no data.val: there is no early stopping, and the last weights are exported")
-            kept = [callback for callback in self.trainer.callbacks if getattr(callback, "monitor", None) is None]
-            self.trainer.callbacks = kept
+            trainer: Any = self.trainer
+            trainer.callbacks = [c for c in trainer.callbacks if getattr(c, "monitor", None) is None]
         self.started = time.perf_counter()
 
     def after_fit(self) -> None:

@@ -1,7 +1,7 @@
 """Training pairs from questions with gold, or from the pairs that an index holds already."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -41,13 +41,10 @@ def pairs_of_questions(
     """
     rows_of = _rows_by_document(index)
     vectors = index.embedder.encode_queries([question.text for question in questions])
-    joined = _joined_groups([[groups[d] for d in question.documents] for question in questions])
+    joined = question_groups(questions, groups)
     pairs = []
     for question, q, group in zip(questions, vectors, joined):
-        missing = [name for name in question.documents if name not in rows_of]
-        if missing or not question.documents:
-            what = f"document {missing[0]!r}, which the index lacks" if missing else "no gold document"
-            raise InputError(f"question {question.text!r} has {what}")
+        check_gold(question, rows_of)
         rows = [_nearest(q, index, rows_of[name]) for name in question.documents]
         chunks = [index.chunks[row] for row in rows]
         pairs.append(
@@ -81,6 +78,11 @@ def pairs_of_index(index: Index, groups: Mapping[str, str]) -> list[TrainingPair
     if not pairs:
         raise InputError(f"{index.path}: its query graph holds no question, only sentences")
     return pairs
+
+
+def questions_of_pairs(pairs: Sequence[TrainingPair]) -> list[GoldQuestion]:
+    """Pairs as questions whose gold is the documents of what answers them."""
+    return [GoldQuestion(pair.query, pair.pos_ids) for pair in pairs]
 
 
 def with_hard_negatives(pairs: Sequence[TrainingPair], index: Index, config: MiningConfig) -> list[TrainingPair]:
@@ -139,8 +141,16 @@ def _with_negatives(pair: TrainingPair, index: Index, rows: Sequence[int]) -> Tr
     return replace(pair, neg=texts, neg_ids=ids)
 
 
-def _joined_groups(groups: Sequence[Sequence[str]]) -> list[str]:
-    """One group a question: questions that share a group, directly or over others, get the same."""
+def question_groups(questions: Sequence[GoldQuestion], groups: Mapping[str, str]) -> list[str]:
+    """One group a question: questions whose documents share a group, directly or over others, get the same.
+
+    Args:
+        questions: with gold.
+        groups: group of each document, by any of its ids.
+
+    Raises:
+        InputError: a question has no gold, or gold that has no group.
+    """
     parent: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -150,8 +160,18 @@ def _joined_groups(groups: Sequence[Sequence[str]]) -> list[str]:
             name = parent[name]
         return name
 
-    for names in groups:
-        for name in names[1:]:
-            a, b = sorted((root(names[0]), root(name)))
+    for question in questions:
+        check_gold(question, groups)
+        first, *rest = (groups[name] for name in question.documents)
+        for name in rest:
+            a, b = sorted((root(first), root(name)))
             parent[b] = a
-    return [root(names[0]) if names else "" for names in groups]
+    return [root(groups[question.documents[0]]) for question in questions]
+
+
+def check_gold(question: GoldQuestion, known: Collection[str]) -> None:
+    """Raise InputError unless the question has gold documents and all of them are known."""
+    missing = [name for name in question.documents if name not in known]
+    if missing or not question.documents:
+        what = f"document {missing[0]!r}, which the index lacks" if missing else "no gold document"
+        raise InputError(f"question {question.text!r} has {what}")

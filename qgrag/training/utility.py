@@ -9,15 +9,17 @@ BLOCK = 2048
 
 
 def retrieval_utility(
-    expanded: Tensor, ptr: Tensor, passages: Tensor, document: Tensor, gold: Sequence[Sequence[int]]
+    q: Tensor, expanded: Tensor, ptr: Tensor, passages: Tensor, document: Tensor, gold: Sequence[Sequence[int]]
 ) -> Tensor:
     """Normalised discounted gain of the gold documents, over the whole ranking that a subgraph leads to.
 
-    A query joined with each triple of a subgraph is a search of its own (QMKGF, section 3.4); a document's score is
-    the best that any of them gives to any of its chunks. With rank_g the rank of gold document g and G of them:
+    A query joined with each triple of a subgraph is a search of its own (QMKGF, section 3.4); a chunk's score is the
+    best that any of them gives it plus the query's own, a document's the best of its chunks. With rank_g the rank of
+    gold document g and G of them:
     sum_g 1 / log2(1 + rank_g) over sum_{i=1..G} 1 / log2(1 + i).
 
     Args:
+        q: float32 [S, d], the query of each subgraph.
         expanded: float32 [M, d], unit vectors of the query joined with each triple.
         ptr: int64 [S + 1], the rows of each subgraph in `expanded`.
         passages: float32 [C, d], unit vectors of the chunks.
@@ -40,7 +42,7 @@ def retrieval_utility(
         best = torch.full((stop - start, len(passages)), -torch.inf)
         best.index_reduce_(0, owner, rows @ passages.T, "amax")
         by_document = torch.full((stop - start, documents), -torch.inf)
-        by_document.index_reduce_(1, document, best, "amax")
+        by_document.index_reduce_(1, document, best + q[start:stop] @ passages.T, "amax")
         rewards[start:stop] = _discounted_gain(by_document, gold[start:stop])
         start = stop
     return rewards

@@ -1,4 +1,4 @@
-"""Vectors of texts on disk, made once for an encoder."""
+"""Vectors of queries and triples on disk, made once for an encoder."""
 
 import logging
 from collections.abc import Sequence
@@ -15,7 +15,8 @@ logger = logging.getLogger(__name__)
 
 
 class VectorCache:
-    """One safetensors file for each encoder and kind of text, in one folder.
+    """One safetensors file for each encoder, in one folder. Texts are encoded as queries, as the retriever encodes
+    queries and triples.
 
     Args:
         folder: made if missing.
@@ -23,28 +24,20 @@ class VectorCache:
     """
 
     def __init__(self, folder: str | Path, embedder: Embedder) -> None:
-        self.folder, self.embedder = Path(folder), embedder
+        self.path = Path(folder) / f"queries-{embedder.fingerprint}.safetensors"
+        self.embedder = embedder
 
-    def passages(self, texts: Sequence[str]) -> Tensor:
+    def __call__(self, texts: Sequence[str]) -> Tensor:
         """float32 [len(texts), d], in order."""
-        return self._vectors(texts, "passages")
-
-    def queries(self, texts: Sequence[str]) -> Tensor:
-        """float32 [len(texts), d], in order."""
-        return self._vectors(texts, "queries")
-
-    def _vectors(self, texts: Sequence[str], kind: str) -> Tensor:
-        path = self.folder / f"{kind}-{self.embedder.fingerprint}.safetensors"
-        keys, vectors = _read(path, self.embedder.dimension)
+        keys, vectors = _read(self.path, self.embedder.dimension)
         row_of = {key: row for row, key in enumerate(keys)}
         wanted = [text_key(text) for text in texts]
         missing = {key: text for key, text in zip(wanted, texts) if key not in row_of}
         if missing:
-            logger.info("embedding %d of %d %s", len(missing), len(texts), kind)
-            encode = self.embedder.encode if kind == "passages" else self.embedder.encode_queries
-            vectors = torch.cat([vectors, encode(list(missing.values()))])
+            logger.info("embedding %d of %d texts", len(missing), len(texts))
+            vectors = torch.cat([vectors, self.embedder.encode_queries(list(missing.values()))])
             row_of |= {key: len(row_of) + i for i, key in enumerate(missing)}
-            _write(path, list(row_of), vectors)
+            _write(self.path, list(row_of), vectors)
         return vectors[torch.tensor([row_of[key] for key in wanted], dtype=torch.long)]
 
 

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 import qgrag.training.utility as utility
 
 
-def slow(expanded, passages, document, gold):
+def slow(q, expanded, passages, document, gold):
     if not len(expanded):
         return 0.0
     best: dict[int, float] = {}
     for d, vector in zip(document.tolist(), passages, strict=True):
-        score = max(float(x @ vector) for x in expanded)
+        score = max(float(x @ vector) for x in expanded) + float(q @ vector)
         best[d] = max(best.get(d, -math.inf), score)
     order = sorted(best, key=lambda d: (-best[d], d))
     gain = sum(1 / math.log2(2 + order.index(g)) for g in gold)
@@ -26,13 +26,14 @@ def slow(expanded, passages, document, gold):
 def test_equals_a_plain_loop_whatever_the_block(sizes, chunks, seed, block):
     g = torch.Generator().manual_seed(seed)
     expanded, passages = torch.randn(sum(sizes), 4, generator=g), torch.randn(chunks, 4, generator=g)
+    q = torch.randn(len(sizes), 4, generator=g)
     document = torch.cat([torch.arange(2), torch.randint(0, 2, (chunks - 2,), generator=g)])
     gold = [[0], [1], [0, 1]] * len(sizes)
     ptr = torch.tensor([0, *sizes]).cumsum(0)
     kept, utility.BLOCK = utility.BLOCK, block
     try:
-        rewards = utility.retrieval_utility(expanded, ptr, passages, document, gold[: len(sizes)])
+        rewards = utility.retrieval_utility(q, expanded, ptr, passages, document, gold[: len(sizes)])
     finally:
         utility.BLOCK = kept
-    expected = [slow(expanded[ptr[i] : ptr[i + 1]], passages, document, gold[i]) for i in range(len(sizes))]
+    expected = [slow(q[i], expanded[ptr[i] : ptr[i + 1]], passages, document, gold[i]) for i in range(len(sizes))]
     torch.testing.assert_close(rewards, torch.tensor(expected), rtol=1e-5, atol=1e-6)

@@ -1,0 +1,131 @@
+"""Labels for subgraphs: by how well they help to retrieve the gold, or by a language model's marks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+
+from qgrag.extraction.records import Triple
+from qgrag.generation.subgraph_scores import SubgraphJudge
+from qgrag.index.reader import Index
+from qgrag.retrieval.entity_linking import EntityLinker
+from qgrag.retrieval.graph_steps import link_entities
+from qgrag.retrieval.qmkgf import QMKGFConfig
+from qgrag.retrieval.qmkgf_subgraphs import KINDS, build_subgraphs
+from qgrag.training.gold_pairs import GoldQuestion, check_gold, document_numbers
+from qgrag.training.reward_examples import LabelledSubgraph, RewardExample
+from qgrag.training.utility import retrieval_utility
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A subgraph of one question before it is labelled.
+
+    Args:
+        name: how it was built, such as `one_hop`.
+        triples: what it holds.
+    """
+
+    name: str
+    triples: tuple[Triple, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """`head relation tail` of each triple, as the retriever embeds it."""
+        return tuple(f"{t.head} {t.relation} {t.tail}" for t in self.triples)
+
+
+def subgraph_candidates(questions: Sequence[str], index: Index, config: QMKGFConfig) -> list[list[Candidate]]:
+    """The subgraphs among which QMKGF chooses, for each question; none for one that names no entity.
+
+    Raises:
+        MissingComponentError: the index was built without a knowledge graph.
+    """
+    graph = index.knowledge_graph
+    linked = link_entities(questions, EntityLinker(graph, config.linking), index.embedder.encode_queries, None)
+    subgraphs = build_subgraphs(
+        graph,
+        linked.nodes,
+        nodes=config.nodes,
+        bridges=config.bridges,
+        damping=config.damping,
+        max_neighbours=config.max_neighbours,
+    )
+    ends, relations = graph.edge_index[:, subgraphs.triples].T.tolist(), graph.relations
+    triples = [
+        Triple(graph.names[head], relations[row], graph.names[tail])
+        for row, (head, tail) in zip(subgraphs.triples.tolist(), ends)
+    ]
+    ptr = subgraphs.ptr.tolist()
+    rows = [tuple(triples[start:stop]) for start, stop in pairwise(ptr)]
+    return [[Candidate(kind, rows[len(KINDS) * b + k]) for k, kind in enumerate(KINDS)] for b in range(len(questions))]
+
+
+def label_by_utility(
+    questions: Sequence[GoldQuestion],
+    candidates: Sequence[Sequence[Candidate]],
+    groups: Sequence[str],
+    index: Index,
+) -> list[RewardExample]:
+    """Examples with `retrieval_utility` as the reward. No language model is asked.
+
+    Args:
+        questions: with gold that the index holds.
+        candidates: of each question its subgraphs; empty ones are left out, and so is a question with fewer than two.
+        groups: of each question.
+        index: what is searched.
+    """
+    kept = [(q, found, g) for q, c, g in zip(questions, candidates, groups) if len(found := _filled(c)) > 1]
+    if not kept:
+        return []
+    flat = [(question, candidate) for question, found, _ in kept for candidate in found]
+    texts = [[f"{question.text} {text}" for text in candidate.texts] for question, candidate in flat]
+    distinct = list(dict.fromkeys(text for row in texts for text in row))
+    vectors = index.embedder.encode_queries(distinct)
+    row_of = {text: row for row, text in enumerate(distinct)}
+    expanded = vectors[torch.tensor([row_of[text] for row in texts for text in row])]
+    ptr = torch.tensor([0, *map(len, texts)]).cumsum(0)
+    number_of = _document_numbers_by_id(index)
+    for question, _, _ in kept:
+        check_gold(question, number_of)
+    gold = [[number_of[name] for name in question.documents] for question, _ in flat]
+    own = index.embedder.encode_queries([question.text for question, _, _ in kept])
+    q = own.repeat_interleave(torch.tensor([len(found) for _, found, _ in kept]), dim=0)
+    passages, document = index.passages.vectors.cpu(), document_numbers(index)
+    rewards = iter(retrieval_utility(q, expanded, ptr, passages, document, gold).tolist())
+    return [
+        RewardExample(question.text, tuple(LabelledSubgraph(c.name, c.texts, next(rewards)) for c in found), group)
+        for question, found, group in kept
+    ]
+
+
+def label_by_judge(
+    questions: Sequence[str],
+    candidates: Sequence[Sequence[Candidate]],
+    groups: Sequence[str],
+    judge: SubgraphJudge,
+) -> list[RewardExample]:
+    """Examples with the mean of a language model's marks for richness, relevance and connectivity as the reward
+    (QMKGF, section 3.3). Gold is not needed. A subgraph without usable marks is left out."""
+    kept = [(q, found, g) for q, c, g in zip(questions, candidates, groups) if len(found := _filled(c)) > 1]
+    flat = [(question, candidate) for question, found, _ in kept for candidate in found]
+    marks = iter(judge([question for question, _ in flat], [candidate.triples for _, candidate in flat]))
+    examples = []
+    for question, found, group in kept:
+        marked = [(c, score) for c in found if (score := next(marks)) is not None]
+        if len(marked) > 1:
+            labelled = tuple(LabelledSubgraph(c.name, c.texts, score.total) for c, score in marked)
+            examples.append(RewardExample(question, labelled, group))
+    return examples
+
+
+def _filled(candidates: Sequence[Candidate]) -> list[Candidate]:
+    return [candidate for candidate in candidates if candidate.triples]
+
+
+def _document_numbers_by_id(index: Index) -> dict[str, int]:
+    numbers: dict[str, int] = {}
+    for number, ids in zip(document_numbers(index).tolist(), index.document_ids):
+        numbers |= dict.fromkeys(ids, number)
+    return numbers
