@@ -1,0 +1,155 @@
+"""QMKGF: three subgraphs a query, the best of them fused with fitting triples, and the query expanded by the result."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from qgrag.errors import ConfigError
+from qgrag.extraction.query_steps import QueryEntities
+from qgrag.index.reader import Index
+from qgrag.models.reward import RewardModel
+from qgrag.retrieval.base import Ranking, Retriever
+from qgrag.retrieval.entity_linking import EntityLinker, EntityLinkerConfig
+from qgrag.retrieval.graph_steps import dense_fallback, link_entities, top_per_group
+from qgrag.retrieval.pooling import pool_pairs, top_pairs
+from qgrag.retrieval.qmkgf_evidence import qmkgf_evidence
+from qgrag.retrieval.qmkgf_fusion import Fusion, Strategy, fuse
+from qgrag.retrieval.qmkgf_subgraphs import KINDS, Subgraphs, build_subgraphs
+from qgrag.retrieval.query_expansion import Expansions, expand_queries
+
+
+@dataclass(frozen=True)
+class QMKGFConfig:
+    """QMKGF (sections 3.1 to 3.4).
+
+    Args:
+        nodes: K, nodes of each subgraph besides e_t.
+        bridges: best one-hop neighbours whose neighbours make the multi-hop subgraph.
+        damping: d of the personalised PageRank.
+        max_neighbours: neighbours looked at of a node; a hub's others are passed over, the most weighty stay.
+        strategy: `reward` and `cosine` take the subgraph that scores best by the reward model or by cosine
+            and add the others' triples at least as close to the query as it is; `all` joins the three; `top5`
+            the five triples of each that are closest to the query (table 7).
+        reward: folder of a trained reward model; empty scores subgraphs by cosine.
+        max_expansions: searches made for a query besides its own, those closest to it.
+        search_depth: chunks that each search brings.
+        rerank: `expanded` orders the union by the best of all its searches plus the query's own; `query` by
+            the query alone, as a re-ranker that sees only the query would.
+        linking: how names become entities.
+    """
+
+    nodes: int = 10
+    bridges: int = 2
+    damping: float = 0.85
+    max_neighbours: int = 200
+    strategy: Strategy = "reward"
+    reward: str = ""
+    max_expansions: int = 60
+    search_depth: int = 10
+    rerank: Literal["expanded", "query"] = "expanded"
+    linking: EntityLinkerConfig = field(default_factory=EntityLinkerConfig)
+
+    def __post_init__(self) -> None:
+        for name in ("nodes", "bridges", "max_neighbours", "max_expansions", "search_depth"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"qmkgf.{name} must be at least 1, not {getattr(self, name)}")
+        if not 0 <= self.damping < 1:
+            raise ConfigError(f"qmkgf.damping must be at least 0 and below 1, not {self.damping}")
+
+
+class QMKGFRetriever(Retriever):
+    """Chunks found by the query joined with each entity, relation and triple of its fused subgraph.
+
+    Args:
+        index: with a knowledge graph.
+        config: see there.
+        entities: takes names from queries in place of the graph's own names.
+    """
+
+    name = "qmkgf"
+
+    def __init__(
+        self, index: Index, config: QMKGFConfig | None = None, *, entities: QueryEntities | None = None
+    ) -> None:
+        super().__init__(index)
+        self.config = config or QMKGFConfig()
+        self.graph = index.knowledge_graph
+        self._entities = entities
+        self.scorer = "cosine"
+        self._reward: RewardModel | None = None
+        if self.config.reward and self.config.strategy == "reward":
+            self._reward = RewardModel.from_folder(Path(self.config.reward), dimension=self.graph.vectors.shape[1])
+            self.scorer = f"reward model {self.config.reward}"
+
+    @cached_property
+    def _linker(self) -> EntityLinker:
+        return EntityLinker(self.graph, self.config.linking)
+
+    def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
+        assert vectors is not None
+        linked = link_entities(queries, self._linker, self.index.embedder.encode_queries, self._entities)
+        subgraphs = build_subgraphs(
+            self.graph,
+            linked.nodes,
+            nodes=self.config.nodes,
+            bridges=self.config.bridges,
+            damping=self.config.damping,
+            max_neighbours=self.config.max_neighbours,
+        )
+        fusion = self.fuse(subgraphs, vectors)
+        expansions = expand_queries(
+            queries, vectors, fusion, self.graph, self.config.max_expansions, self.index.embedder.encode_queries
+        )
+        query, chunk, score, source = self.search(vectors, expansions)
+        chunks, scores = top_pairs(query, chunk, score, len(queries), top_k)
+        evidence, brought = qmkgf_evidence(
+            self.graph, linked.links, subgraphs, fusion, expansions, (query, chunk, source), chunks, self.scorer
+        )
+        ranking = Ranking(chunks, scores, evidence, brought)
+        reason = "no entity of the graph is named in the query"
+        return dense_fallback(ranking, linked.linked, vectors, self.index.passages, top_k, reason)
+
+    def fuse(self, subgraphs: Subgraphs, vectors: Tensor) -> Fusion:
+        """Steps 2 of section 3.3 for a batch; vectors are float32 [B, d]."""
+        rows, place = torch.unique(subgraphs.triples, return_inverse=True)
+        texts = self.graph.triple_texts(rows.tolist())
+        triple_vectors = self.index.embedder.encode_queries(texts)[place] if texts else vectors[:0]
+        scores = None
+        if self._reward is not None:
+            owners = vectors.repeat_interleave(len(KINDS), dim=0)
+            scores = self._reward.score_subgraphs(owners, triple_vectors, subgraphs.ptr).view(-1, len(KINDS))
+        return fuse(subgraphs, triple_vectors, vectors, scores, self.config.strategy)
+
+    def search(self, vectors: Tensor, expansions: Expansions) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The union of all searches of each query, reranked: query, chunk, score and best expansion, [P]
+        each.
+
+        The best expansion of a chunk is -1 where the query itself found it better.
+        """
+        passages = self.index.passages
+        depth = min(self.config.search_depth, len(self.index.chunks))
+        own_scores, own = passages.search(vectors, depth)
+        scores, rows = passages.search(expansions.vectors, depth)
+        query = torch.cat([_rows_of(own), expansions.query[_rows_of(rows)]])
+        source = torch.cat([torch.full((own.numel(),), -1), _rows_of(rows)])
+        chunk, score = torch.cat([own.flatten(), rows.flatten()]), torch.cat([own_scores.flatten(), scores.flatten()])
+        found = chunk >= 0
+        query, source, chunk, score = query[found], source[found], chunk[found], score[found]
+        size = len(self.index.chunks)
+        best = top_per_group(query * size + chunk, score, 1)
+        query, source, chunk = query[best], source[best], chunk[best]
+        query, chunk, found_score = pool_pairs(query, chunk, score[best], size, "max")
+        vectors_of = passages.vectors
+        own_cosine = (vectors[query] * vectors_of[chunk.to(vectors_of.device)].to(vectors.device)).sum(1)
+        value = own_cosine if self.config.rerank == "query" else found_score + own_cosine
+        return query, chunk, value, source
+
+
+def _rows_of(table: Tensor) -> Tensor:
+    """Row number of each entry of a table, int64 [rows * columns]."""
+    return torch.arange(len(table)).repeat_interleave(table.shape[1])
