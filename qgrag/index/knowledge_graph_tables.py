@@ -154,6 +154,22 @@ class KnowledgeGraph:
         """Entity e has the rows ptr[e] to ptr[e + 1] - 1 of `descriptions`; int64 [E + 1]."""
         return _ptr(torch.bincount(_column(self.descriptions, "entity"), minlength=self.num_entities))
 
+    @cached_property
+    def description_chunk(self) -> Tensor:
+        """Chunk of each description, int64 [D]."""
+        return _column(self.descriptions, "chunk")
+
+    @cached_property
+    def description_text(self) -> Tensor:
+        """Number of each description's text, equal for equal texts, below `num_texts`; int64 [D]."""
+        encoded = self.descriptions["text"].combine_chunks().dictionary_encode()
+        return torch.from_numpy(encoded.indices.to_numpy().copy()).long()
+
+    @cached_property
+    def num_texts(self) -> int:
+        """Number of distinct texts of descriptions, at least 1."""
+        return 1 + int(self.description_text.max()) if len(self.description_text) else 1
+
     def triple_texts(self, rows: Sequence[int]) -> list[str]:
         """'head relation tail' for each of the given triples."""
         heads, tails = self.edge_index.tolist() if len(rows) == self.num_triples else self.edge_index[:, rows].tolist()
