@@ -1,4 +1,7 @@
 import multiprocessing
+import subprocess
+import sys
+import time
 
 import pytest
 import torch
@@ -202,3 +205,34 @@ def test_ids_may_hold_any_character(tmp_path, counting):
     build_index(documents, tmp_path / "i", IndexConfig(query_graph=None, knowledge_graph=None), embedder=counting)
     assert {d.id for d in Index.open(tmp_path / "i").documents.documents} == set(ids)
     assert [path.name for path in tmp_path.iterdir()] == ["i"]
+
+
+KILLED_BUILD = """
+import sys
+from qgrag.corpus.records import Document
+from qgrag.index import reuse
+from qgrag.index.builder import build_index
+from qgrag.index.config import IndexConfig
+
+reuse.VECTOR_BATCH = 4
+documents = [Document(str(i), f"Lighthouse {i} stands on cape {i}.") for i in range(400)]
+build_index(documents, sys.argv[1], IndexConfig(query_graph=None, knowledge_graph=None))
+"""
+
+
+def test_a_process_killed_without_warning_leaves_batches_that_the_next_run_uses(tmp_path, counting):
+    folder = tmp_path / "i"
+    process = subprocess.Popen([sys.executable, "-c", KILLED_BUILD, str(folder)])
+    deadline = time.monotonic() + 120
+    while len(list(folder.glob(".journal/vectors-*"))) < 3:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    assert not (folder / "manifest.json").exists()
+    done = 4 * len(list(folder.glob(".journal/vectors-*.parquet")))
+    documents = [Document(str(i), f"Lighthouse {i} stands on cape {i}.") for i in range(400)]
+    build_index(documents, folder, IndexConfig(query_graph=None, knowledge_graph=None), embedder=counting)
+    assert len(counting.seen) == 400 - done
+    assert Index.open(folder).check() == []
