@@ -2,7 +2,7 @@
 
 from qgrag.graph.csr import CSR, to_csr
 from qgrag.graph.expand import Expansion, expand
-from qgrag.graph.knn import KNNGraph, append_knn, knn_graph, remove_knn
+from qgrag.graph.knn import KNNGraph, append_knn, knn_graph, knn_recall, remove_knn
 from qgrag.graph.paths import Paths, drop_contained
 from qgrag.graph.ppr import TopNodes, personalized_pagerank, personalized_pagerank_topk
 from qgrag.graph.ppr_local import LocalPageRank, local_pagerank
@@ -26,6 +26,7 @@ __all__ = [
     "expand",
     "induced_subgraph",
     "knn_graph",
+    "knn_recall",
     "local_pagerank",
     "personalized_pagerank",
     "personalized_pagerank_topk",

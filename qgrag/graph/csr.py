@@ -64,11 +64,11 @@ class CSR:
             ``owner`` int64 ``[T]``, the place in ``nodes`` that each slot belongs to (does not decrease), and
             ``slot`` int64 ``[T]``.
         """
-        start = self.rowptr[nodes]
-        counts = self.rowptr[nodes + 1] - start
+        start = self.rowptr.index_select(0, nodes)
+        counts = self.rowptr.index_select(0, nodes + 1) - start
         owner = torch.repeat_interleave(counts)
         shift = start - (torch.cumsum(counts, 0) - counts)
-        return owner, torch.arange(owner.numel(), device=self.device) + shift[owner]
+        return owner, torch.arange(owner.numel(), device=self.device).add_(shift.index_select(0, owner))
 
     def to(self, device: torch.device | str) -> "CSR":
         """The same graph on another device."""

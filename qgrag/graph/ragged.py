@@ -94,4 +94,4 @@ def ragged_arange(counts: Tensor) -> tuple[Tensor, Tensor]:
     """Row id and place within the row, for rows of the given lengths: two int64 ``[sum(counts)]``."""
     starts = torch.cumsum(counts, 0) - counts
     row = torch.repeat_interleave(counts)
-    return row, torch.arange(row.numel(), device=counts.device) - starts[row]
+    return row, torch.arange(row.numel(), device=counts.device).sub_(starts.index_select(0, row))

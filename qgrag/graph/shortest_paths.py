@@ -9,8 +9,16 @@ from qgrag.graph.checks import check_positive, check_seeds
 from qgrag.graph.csr import CSR
 from qgrag.graph.expand import pieces
 from qgrag.graph.paths import Paths
-from qgrag.graph.ragged import Ragged, counts_to_ptr
+from qgrag.graph.ragged import Ragged, counts_to_ptr, ragged_arange
 from qgrag.graph.unique import contains, row_keys
+
+
+CACHED_SLOTS = 2**18
+"""Slots that a block of queries gathers on CPU at most; more fall out of the cache."""
+
+
+FIRST_LOOK = 32
+"""Half-paths of a pair that are looked up first; four times as many each time after."""
 
 
 class _Level(NamedTuple):
@@ -73,6 +81,8 @@ def shortest_paths(
     check_positive("memory_mb", memory_mb)
     seeds = _first_occurrences(seeds, csr.num_nodes)
     max_slots = max(1, memory_mb * 2**20 // 64)
+    if csr.device.type == "cpu":
+        max_slots = min(max_slots, CACHED_SLOTS)
     found: list[_Found] = []
     num_pairs = 0
     for start, stop in _query_blocks(csr, seeds, max_slots):
@@ -126,6 +136,7 @@ def _block_paths(
 ) -> list[_Found]:
     """The paths of a block's pairs, one entry a length."""
     owner = torch.arange(seeds.values.numel(), device=csr.device)
+    query = seeds.batch()
     start = row_keys(owner, seeds.values, csr.num_nodes)
     levels = [_Level(start, owner, torch.full_like(owner, -1))]
     seen = start
@@ -137,8 +148,10 @@ def _block_paths(
         if near == len(levels):
             wanted = torch.zeros_like(owner, dtype=torch.bool)
             wanted[first] = wanted[second] = True
-            levels.append(_extend(csr, levels[-1], seen, wanted, max_paths, max_slots))
-            seen = torch.sort(torch.cat([seen, torch.unique_consecutive(levels[-1].key)])).values
+            last = near == (max_hops + 1) // 2
+            levels.append(_extend(csr, levels, seen, wanted, query if last else None, max_paths, max_slots))
+            if not last:
+                seen = torch.sort(torch.cat([seen, torch.unique_consecutive(levels[-1].key)])).values
         met, left, right = _join(levels[near], levels[far], first, second, csr.num_nodes, max_paths)
         found.append(_trace(csr, levels, near, far, pair[met], left, right))
         open_pairs = torch.ones_like(pair, dtype=torch.bool)
@@ -147,28 +160,77 @@ def _block_paths(
     return found
 
 
-def _extend(csr: CSR, level: _Level, seen: Tensor, wanted: Tensor, max_paths: int, max_slots: int) -> _Level:
-    """The half-paths one hop longer of the ``wanted`` owners, at most ``max_paths`` for each owner and node."""
-    owner = level.key // csr.num_nodes
-    active = wanted[owner].nonzero().squeeze(1)
-    node = level.key[active] % csr.num_nodes
-    offset = level.key[active] - node
+def _extend(
+    csr: CSR,
+    levels: list[_Level],
+    seen: Tensor,
+    wanted: Tensor,
+    query: Tensor | None,
+    max_paths: int,
+    max_slots: int,
+) -> _Level:
+    """The half-paths one hop longer of the ``wanted`` owners, at most ``max_paths`` for each owner and node.
+
+    Given the ``query`` of each owner, this level is the last, and only half-paths that can meet another's are kept;
+    nodes that the owner has seen before need no dropping there, since they join no pair that is still open.
+    """
+    level = levels[-1]
+    active = wanted[level.key // csr.num_nodes].nonzero().squeeze(1)
+    key = level.key.index_select(0, active)
+    owner, node = key // csr.num_nodes, key % csr.num_nodes
+    cuts = pieces(csr.rowptr[node + 1] - csr.rowptr[node], max_slots)
     parts = []
-    for start, stop in pieces(csr.rowptr[node + 1] - csr.rowptr[node], max_slots):
+    for start, stop in cuts:
         place, slot = csr.slots(node[start:stop])
-        key = csr.col[slot] + offset[start:stop][place]
-        new = ~contains(seen, key)
-        parts.append(_first_by_key(_Level(key[new], active[start:stop][place[new]], slot[new]), max_paths))
+        child = csr.col.index_select(0, slot)
+        if query is not None and len(cuts) == 1:
+            kept = _can_meet(child, place, owner, level.key, query, csr.num_nodes)
+            child, place, slot = (tensor.index_select(0, kept) for tensor in (child, place, slot))
+        key = row_keys(owner[start:stop].index_select(0, place), child, csr.num_nodes)
+        parent = active[start:stop].index_select(0, place)
+        if query is None:
+            new = (~contains(seen, key)).nonzero().squeeze(1)
+            key, parent, slot = (tensor.index_select(0, new) for tensor in (key, parent, slot))
+        parts.append(_first_by_key(_Level(key, parent, slot), max_paths))
     if len(parts) == 1:
         return parts[0]
     return _first_by_key(_Level(*(torch.cat(tensors) for tensors in zip(*parts, strict=True))), max_paths)
 
 
+def _can_meet(child: Tensor, place: Tensor, owner: Tensor, before: Tensor, query: Tensor, num_nodes: int) -> Tensor:
+    """Which children another owner of the same query reaches too, at this level or the one before.
+
+    Owners overwrite one another in a table of queries and nodes; whoever does not find its own name there shares
+    the node, and then so does the one whose name stands there. O(M) time, no sort.
+
+    Args:
+        child: int64 ``[M]``, nodes reached; ``owner[place]`` is who reaches them.
+        place: int64 ``[M]``.
+        owner: int64 ``[A]``.
+        before: keys of the level before.
+        query: int64, the query of each owner.
+        num_nodes: nodes of the graph.
+
+    Returns:
+        Places among the M, int64, ascending.
+    """
+    cell = (query.index_select(0, owner) * num_nodes).index_select(0, place).add_(child)
+    own = owner.index_select(0, place)
+    table = torch.empty(int(query[-1] + 1) * num_nodes, dtype=torch.int64, device=child.device)
+    table.scatter_(0, cell, own)
+    shared = (table.index_select(0, cell) != own).nonzero().squeeze(1)
+    table.scatter_(0, cell.index_select(0, shared), -1)
+    table.scatter_(0, row_keys(query.index_select(0, before // num_nodes), before % num_nodes, num_nodes), -1)
+    return (table.index_select(0, cell) < 0).nonzero().squeeze(1)
+
+
 def _first_by_key(level: _Level, max_paths: int) -> _Level:
     key, order = torch.sort(level.key, stable=True)
-    kept = _first_of_runs(key, max_paths)
-    order = order[kept]
-    return _Level(key[kept], level.parent[order], level.slot[order])
+    kept = _first_of_runs(key, max_paths).nonzero().squeeze(1)
+    order = order.index_select(0, kept)
+    return _Level(
+        key.index_select(0, kept), level.parent.index_select(0, order), level.slot.index_select(0, order)
+    )
 
 
 def _first_of_runs(key: Tensor, count: int) -> Tensor:
@@ -181,19 +243,42 @@ def _first_of_runs(key: Tensor, count: int) -> Tensor:
 def _join(
     near: _Level, far: _Level, first: Tensor, second: Tensor, num_nodes: int, max_paths: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Where half-paths of a pair's two seeds meet: place of the pair, of the near half, of the far half."""
-    start = torch.searchsorted(near.key, first * num_nodes)
-    stop = torch.searchsorted(near.key, (first + 1) * num_nodes)
-    pair = torch.repeat_interleave(stop - start)
-    left = torch.arange(pair.numel(), device=pair.device) + (start - counts_to_ptr(stop - start)[:-1])[pair]
-    key = near.key[left] % num_nodes + second[pair] * num_nodes
-    low = torch.searchsorted(far.key, key)
-    matches = torch.searchsorted(far.key, key, right=True) - low
-    hit = torch.repeat_interleave(matches)
-    right = torch.arange(hit.numel(), device=pair.device) + (low - (torch.cumsum(matches, 0) - matches))[hit]
-    pair, left = pair[hit], left[hit]
+    """Where half-paths of a pair's two seeds meet: place of the pair, of the near half, of the far half.
+
+    One side is looked up in the other (the shorter, where a node has one half-path at most), from its lowest node
+    on and in growing steps, since a pair leaves as soon as it has its paths.
+    """
+    swapped = max_paths == 1 and far.key.numel() < near.key.numel()
+    if swapped:
+        near, far, first, second = far, near, second, first
+    at = torch.searchsorted(near.key, first * num_nodes)
+    end = torch.searchsorted(near.key, (first + 1) * num_nodes)
+    pair = torch.arange(first.numel(), device=first.device)
+    missing = torch.full_like(first, max_paths)
+    met, width = [(pair[:0], pair[:0], pair[:0])], FIRST_LOOK
+    while pair.numel():
+        row, step = ragged_arange((end - at).clamp(max=width))
+        left = at.index_select(0, row) + step
+        sought = near.key.index_select(0, left) + ((second - first) * num_nodes).index_select(0, row)
+        low = torch.searchsorted(far.key, sought)
+        if max_paths == 1:
+            matches = (far.key.index_select(0, low.clamp(max=far.key.numel() - 1)) == sought).long()
+        else:
+            matches = torch.searchsorted(far.key, sought, right=True) - low
+        hit, step = ragged_arange(matches)
+        met.append((pair[row[hit]], left[hit], low[hit] + step))
+        missing -= torch.zeros_like(missing).scatter_add_(0, row, matches)
+        at = torch.minimum(at + width, end)
+        still = ((missing > 0) & (at < end)).nonzero().squeeze(1)
+        pair, at, end, first, second, missing = (x[still] for x in (pair, at, end, first, second, missing))
+        width *= 4
+    pair, left, right = (torch.cat(tensors) for tensors in zip(*met, strict=True))
+    if swapped:
+        left, right = right, left
+    order = torch.argsort(pair, stable=True)
+    pair = pair[order]
     kept = _first_of_runs(pair, max_paths)
-    return pair[kept], left[kept], right[kept]
+    return pair[kept], left[order[kept]], right[order[kept]]
 
 
 def _trace(csr: CSR, levels: list[_Level], near: int, far: int, pair: Tensor, left: Tensor, right: Tensor) -> _Found:
