@@ -8,8 +8,10 @@ from torch import Tensor
 
 from qgrag.graph.checks import check_index, check_positive, check_seeds
 from qgrag.graph.csr import CSR
-from qgrag.graph.ragged import Ragged
-from qgrag.graph.unique import contains, row_keys, sorted_distinct
+from qgrag.graph.ragged import Ragged, counts_to_ptr
+
+HOP_BITS = 8
+HOPS = (1 << HOP_BITS) - 1
 
 NodeScores = Tensor | Callable[[Tensor, Tensor], Tensor]
 
@@ -44,7 +46,7 @@ def expand(
     Args:
         neighbours: int64 ``[N, k]``, the out-neighbours of each node, padded with -1; or a CSR.
         seeds: ``B`` rows of node ids; repeats count once, a row without seeds stays empty.
-        hops: at least 0; 0 returns the seeds.
+        hops: 0 to 255; 0 returns the seeds.
         scores: what the cap and the order go by within a hop: floating ``[N]`` or ``[B, N]``, or a function of
             (query id ``[M]``, node id ``[M]``) that returns ``[M]``. Without it the lower id goes first.
         max_nodes: keep the best so many of a query, seeds among them.
@@ -63,6 +65,8 @@ def expand(
     num_nodes = neighbours.num_nodes if isinstance(neighbours, CSR) else neighbours.size(0)
     check_seeds(seeds, num_nodes, neighbours.device)
     check_positive("hops", hops, 0)
+    if hops > HOPS:
+        raise ValueError(f"hops must be at most {HOPS}; got {hops}")
     check_positive("memory_mb", memory_mb)
     if max_nodes is not None:
         check_positive("max_nodes", max_nodes)
@@ -74,44 +78,66 @@ def expand(
             f"scores must be [{num_nodes}] or [{seeds.num_rows}, {num_nodes}]; got shape {tuple(scores.shape)}"
         )
     max_slots = max(1, memory_mb * 2**20 // 64)
-
-    frontier = sorted_distinct(row_keys(seeds.batch(), seeds.values, num_nodes))
-    seen, levels = frontier, [frontier]
+    key = _Key(max(1, num_nodes - 1).bit_length())
+    met = _first_met(key.pack(seeds.batch(), seeds.values))
     for hop in range(hops):
+        frontier = met[(met & HOPS) == hop] if hop else met
         if max_nodes is not None:
-            frontier = frontier[_below_cap(seen // num_nodes, seeds.num_rows, max_nodes)[frontier // num_nodes]]
+            below = torch.bincount(key.batch(met), minlength=seeds.num_rows) < max_nodes
+            frontier = frontier[below[key.batch(frontier)]]
         if frontier.numel() == 0:
             break
-        frontier = _next_level(neighbours, frontier, num_nodes, max_slots)
-        frontier = frontier[~contains(seen, frontier)]
-        levels.append(frontier)
-        if hop + 1 < hops:
-            seen = torch.sort(torch.cat([seen, frontier])).values
-    return _order(levels, seeds.num_rows, num_nodes, scores, max_nodes)
+        reached = _neighbours(neighbours, key, frontier, max_slots)
+        met = _first_met(torch.cat([met, *(part + (hop + 1) for part in reached)]))
+    if scores is None:
+        return _by_id(met, key, seeds.num_rows, max_nodes)
+    return _by_score(met, key, seeds.num_rows, scores, max_nodes)
 
 
-def _below_cap(batch: Tensor, num_rows: int, max_nodes: int) -> Tensor:
-    return torch.bincount(batch, minlength=num_rows) < max_nodes
+class _Key(NamedTuple):
+    """Query, node and hop in one int64, in this order of significance; ``node_bits`` hold a node."""
+
+    node_bits: int
+
+    def pack(self, batch: Tensor, node: Tensor) -> Tensor:
+        """Keys of hop 0."""
+        return (batch << (self.node_bits + HOP_BITS)) + (node << HOP_BITS)
+
+    def batch(self, key: Tensor) -> Tensor:
+        """Query of each key."""
+        return key >> (self.node_bits + HOP_BITS)
+
+    def node(self, key: Tensor) -> Tensor:
+        """Node of each key."""
+        return (key >> HOP_BITS) & ((1 << self.node_bits) - 1)
 
 
-def _next_level(neighbours: Tensor | CSR, frontier: Tensor, num_nodes: int, max_slots: int) -> Tensor:
-    """Distinct keys one step from ``frontier``, gathered in pieces of about ``max_slots`` slots."""
-    nodes = frontier % num_nodes
-    offset = frontier - nodes
+def _first_met(key: Tensor) -> Tensor:
+    """Sorts, and keeps the lowest hop of each query and node."""
+    key = torch.sort(key).values
+    place = key >> HOP_BITS
+    first = torch.ones_like(key, dtype=torch.bool)
+    torch.ne(place[1:], place[:-1], out=first[1:])
+    return key.index_select(0, first.nonzero().squeeze(1))
+
+
+def _neighbours(neighbours: Tensor | CSR, key: _Key, frontier: Tensor, max_slots: int) -> list[Tensor]:
+    """Keys of hop 0 one step from ``frontier``; more than one piece is made distinct piece by piece."""
+    nodes = key.node(frontier)
+    own = key.pack(key.batch(frontier), torch.zeros_like(frontier))
+    parts = []
     if isinstance(neighbours, Tensor):
-        piece = max(1, max_slots // max(1, neighbours.size(1)))
-        parts = []
-        for start in range(0, nodes.numel(), piece):
-            reached = neighbours[nodes[start : start + piece]]
-            check_index("neighbours", reached.clamp(min=0), num_nodes)
-            keys = (reached + offset[start : start + piece, None]).flatten()
-            parts.append(sorted_distinct(keys[reached.flatten() >= 0]))
+        for rows, base in zip(*(x.split(max(1, max_slots // max(1, neighbours.size(1)))) for x in (nodes, own))):
+            reached = neighbours.index_select(0, rows)
+            check_index("neighbours", reached.clamp(min=0), neighbours.size(0))
+            found = ((reached << HOP_BITS) + base[:, None]).flatten()
+            real = (reached.flatten() >= 0).nonzero().squeeze(1)
+            parts.append(found if real.numel() == found.numel() else found.index_select(0, real))
     else:
-        parts = []
         for start, stop in pieces(neighbours.rowptr[nodes + 1] - neighbours.rowptr[nodes], max_slots):
             owner, slot = neighbours.slots(nodes[start:stop])
-            parts.append(sorted_distinct(neighbours.col[slot] + offset[start:stop][owner]))
-    return parts[0] if len(parts) == 1 else sorted_distinct(torch.cat(parts))
+            parts.append((neighbours.col.index_select(0, slot) << HOP_BITS) + own[start:stop].index_select(0, owner))
+    return parts if len(parts) == 1 else [_first_met(part) for part in parts]
 
 
 def pieces(counts: Tensor, budget: int) -> list[tuple[int, int]]:
@@ -124,21 +150,37 @@ def pieces(counts: Tensor, budget: int) -> list[tuple[int, int]]:
     return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
-def _order(
-    levels: list[Tensor], num_rows: int, num_nodes: int, scores: NodeScores | None, max_nodes: int | None
-) -> Expansion:
-    keys = torch.cat(levels)
-    hop = torch.repeat_interleave(torch.tensor([level.numel() for level in levels], device=keys.device))
-    batch, node = (keys // num_nodes, keys % num_nodes) if num_nodes else (keys, keys)
-    if scores is not None:
-        value = scores(batch, node) if callable(scores) else scores[node] if scores.dim() == 1 else scores[batch, node]
-        order = torch.argsort(value, descending=True, stable=True)
-        order = order[torch.argsort(hop[order], stable=True)]
-        batch, node, hop = batch[order], node[order], hop[order]
-    order = torch.argsort(batch, stable=True)
-    nodes, hop = Ragged.from_batch(node[order], batch[order], num_rows), hop[order]
-    if max_nodes is None:
-        return Expansion(nodes, hop)
-    batch = nodes.batch()
-    kept = torch.arange(hop.numel(), device=hop.device) - nodes.ptr[batch] < max_nodes
-    return Expansion(Ragged.from_batch(nodes.values[kept], batch[kept], num_rows), hop[kept])
+def _by_id(met: Tensor, key: _Key, num_rows: int, max_nodes: int | None) -> Expansion:
+    """Orders each row by hop, then id: every hop's nodes are moved to their place, no sort."""
+    hop = met & HOPS
+    counts = torch.bincount(key.batch(met), minlength=num_rows)
+    start = counts_to_ptr(counts)[:-1]
+    order = torch.empty_like(met)
+    for level in range(int(hop.max()) + 1 if met.numel() else 0):
+        place = (hop == level).nonzero().squeeze(1)
+        batch = key.batch(met.index_select(0, place))
+        count = torch.bincount(batch, minlength=num_rows)
+        shift = start - (torch.cumsum(count, 0) - count)
+        order[torch.arange(place.numel(), device=place.device) + shift.index_select(0, batch)] = place
+        start = start + count
+    return _cut(met.index_select(0, order), key, num_rows, max_nodes)
+
+
+def _by_score(met: Tensor, key: _Key, num_rows: int, scores: NodeScores, max_nodes: int | None) -> Expansion:
+    """Orders each row by hop, then score, then id."""
+    batch, node = key.batch(met), key.node(met)
+    value = scores(batch, node) if callable(scores) else scores[node] if scores.dim() == 1 else scores[batch, node]
+    order = torch.argsort(value, descending=True, stable=True)
+    order = order[torch.argsort((batch << HOP_BITS)[order] + (met & HOPS)[order], stable=True)]
+    return _cut(met[order], key, num_rows, max_nodes)
+
+
+def _cut(met: Tensor, key: _Key, num_rows: int, max_nodes: int | None) -> Expansion:
+    """Unpacks keys that stand in their final order, the first ``max_nodes`` of each row."""
+    batch = key.batch(met)
+    if max_nodes is not None:
+        counts = torch.bincount(batch, minlength=num_rows)
+        first = counts_to_ptr(counts).index_select(0, batch)
+        kept = (torch.arange(met.numel(), device=met.device) - first < max_nodes).nonzero().squeeze(1)
+        met, batch = met.index_select(0, kept), batch.index_select(0, kept)
+    return Expansion(Ragged.from_batch(key.node(met), batch, num_rows), met & HOPS)

@@ -76,4 +76,3 @@ def hnsw_pairs(x: Tensor, k: int, memory_mb: int) -> Pairs:
     score = inner_products(x, owner, other, memory_mb)
     kept = best_of_rows(owner, other, score, k)
     return Pairs(owner[kept], other[kept], score[kept])
-

@@ -228,9 +228,7 @@ def _first_by_key(level: _Level, max_paths: int) -> _Level:
     key, order = torch.sort(level.key, stable=True)
     kept = _first_of_runs(key, max_paths).nonzero().squeeze(1)
     order = order.index_select(0, kept)
-    return _Level(
-        key.index_select(0, kept), level.parent.index_select(0, order), level.slot.index_select(0, order)
-    )
+    return _Level(key.index_select(0, kept), level.parent.index_select(0, order), level.slot.index_select(0, order))
 
 
 def _first_of_runs(key: Tensor, count: int) -> Tensor:
