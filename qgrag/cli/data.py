@@ -34,6 +34,7 @@ from qgrag.training.pairs import write_pairs
 from qgrag.training.reward_examples import write_rewards
 from qgrag.training.reward_labels import label_by_judge, label_by_utility, subgraph_candidates
 from qgrag.training.splits import split_by_group
+from qgrag.training.vector_cache import VectorCache
 
 T = TypeVar("T")
 PARTS = ("train", "val", "test")
@@ -113,6 +114,7 @@ def run_rewards(arguments: Sequence[str]) -> int:
         "--group", choices=["document", "title", "question"], default="document", help="what a split keeps whole"
     )
     parser.add_argument("--limit", type=int, default=2000, help="questions taken, drawn by seed")
+    parser.add_argument("--cache", type=str, default="runs/vectors", help="folder of vectors, shared with training")
     parser.add_argument("--labels", choices=["utility", "llm"], default="utility", help="who says what helps")
     parser.add_argument("--llm", type=str | None, default=None, help="YAML file of a language model, for --labels llm")
     parser.add_argument("--llm-cache", type=str, default="runs/llm-cache.sqlite", help="where its answers are kept")
@@ -133,7 +135,8 @@ def run_rewards(arguments: Sequence[str]) -> int:
     if args.labels == "llm":
         examples = label_by_judge(texts, candidates, names, load_judge(args))
     else:
-        examples = label_by_utility(questions, candidates, names, index)
+        cached = VectorCache(args.cache, index.embedder)
+        examples = label_by_utility(questions, candidates, names, index, cached)
     informative = sum(example.informative for example in examples)
     console.print(
         f"{len(examples)} of {len(questions)} questions have at least two subgraphs; in {informative} they differ",

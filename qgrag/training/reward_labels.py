@@ -1,10 +1,11 @@
 """Labels for subgraphs: by how well they help to retrieve the gold, or by a language model's marks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
+from torch import Tensor
 
 from qgrag.extraction.records import Triple
 from qgrag.generation.subgraph_scores import SubgraphJudge
@@ -67,6 +68,7 @@ def label_by_utility(
     candidates: Sequence[Sequence[Candidate]],
     groups: Sequence[str],
     index: Index,
+    encode: Callable[[Sequence[str]], Tensor],
 ) -> list[RewardExample]:
     """Examples with `retrieval_utility` as the reward. No language model is asked.
 
@@ -75,6 +77,7 @@ def label_by_utility(
         candidates: of each question its subgraphs; empty ones are left out, and so is a question with fewer than two.
         groups: of each question.
         index: what is searched.
+        encode: texts to vectors of the index's encoder, such as a `VectorCache`.
     """
     kept = [(q, found, g) for q, c, g in zip(questions, candidates, groups) if len(found := _filled(c)) > 1]
     if not kept:
@@ -82,7 +85,7 @@ def label_by_utility(
     flat = [(question, candidate) for question, found, _ in kept for candidate in found]
     texts = [[f"{question.text} {text}" for text in candidate.texts] for question, candidate in flat]
     distinct = list(dict.fromkeys(text for row in texts for text in row))
-    vectors = index.embedder.encode_queries(distinct)
+    vectors = encode(distinct)
     row_of = {text: row for row, text in enumerate(distinct)}
     expanded = vectors[torch.tensor([row_of[text] for row in texts for text in row])]
     ptr = torch.tensor([0, *map(len, texts)]).cumsum(0)
@@ -90,7 +93,7 @@ def label_by_utility(
     for question, _, _ in kept:
         check_gold(question, number_of)
     gold = [[number_of[name] for name in question.documents] for question, _ in flat]
-    own = index.embedder.encode_queries([question.text for question, _, _ in kept])
+    own = encode([question.text for question, _, _ in kept])
     q = own.repeat_interleave(torch.tensor([len(found) for _, found, _ in kept]), dim=0)
     passages, document = index.passages.vectors.cpu(), document_numbers(index)
     rewards = iter(retrieval_utility(q, expanded, ptr, passages, document, gold).tolist())

@@ -9,13 +9,20 @@ BLOCK = 2048
 
 
 def retrieval_utility(
-    q: Tensor, expanded: Tensor, ptr: Tensor, passages: Tensor, document: Tensor, gold: Sequence[Sequence[int]]
+    q: Tensor,
+    expanded: Tensor,
+    ptr: Tensor,
+    passages: Tensor,
+    document: Tensor,
+    gold: Sequence[Sequence[int]],
+    temperature: float = 0.02,
 ) -> Tensor:
-    """Normalised discounted gain of the gold documents, over the whole ranking that a subgraph leads to.
+    """Normalised discounted gain of the gold documents, smoothed, over the whole ranking that a subgraph leads to.
 
     A query joined with each triple of a subgraph is a search of its own (QMKGF, section 3.4); a chunk's score is the
-    best that any of them gives it plus the query's own, a document's the best of its chunks. With rank_g the rank of
-    gold document g and G of them:
+    best that any of them gives it plus the query's own, a document's the best of its chunks. The rank of a gold
+    document g is smoothed as in ApproxNDCG (Qin, Liu and Li 2010, equation 14), so that it also tells how safely g
+    stands: rank_g = 1 + sum_{d != g} sigma((s_d - s_g) / temperature). With G gold documents the utility is
     sum_g 1 / log2(1 + rank_g) over sum_{i=1..G} 1 / log2(1 + i).
 
     Args:
@@ -25,6 +32,7 @@ def retrieval_utility(
         passages: float32 [C, d], unit vectors of the chunks.
         document: int64 [C], the document of each chunk, from 0 without gaps.
         gold: of each subgraph the numbers of its question's gold documents, at least one.
+        temperature: above 0; towards 0 the utility becomes nDCG.
 
     Returns:
         float32 [S], from 0 to 1; 0 for a subgraph without triples. Memory: `BLOCK` x C scores.
@@ -43,20 +51,19 @@ def retrieval_utility(
         best.index_reduce_(0, owner, rows @ passages.T, "amax")
         by_document = torch.full((stop - start, documents), -torch.inf)
         by_document.index_reduce_(1, document, best + q[start:stop] @ passages.T, "amax")
-        rewards[start:stop] = _discounted_gain(by_document, gold[start:stop])
+        rewards[start:stop] = _discounted_gain(by_document, gold[start:stop], temperature)
         start = stop
     return rewards
 
 
-def _discounted_gain(scores: Tensor, gold: Sequence[Sequence[int]]) -> Tensor:
-    """nDCG of each row of [S, D]; equal scores go by document number."""
+def _discounted_gain(scores: Tensor, gold: Sequence[Sequence[int]], temperature: float) -> Tensor:
+    """Smoothed nDCG of each row of [S, D]; 0 for a row of -inf."""
     counts = torch.tensor([len(names) for names in gold])
     row = torch.repeat_interleave(counts)
     column = torch.tensor([name for names in gold for name in names])
     own = scores[row, column].unsqueeze(1)
-    earlier = torch.arange(scores.shape[1]) < column.unsqueeze(1)
-    rank = 1 + ((scores[row] > own) | ((scores[row] == own) & earlier)).sum(1)
-    gain = torch.zeros(len(scores)).index_add_(0, row, 1 / torch.log2(1 + rank.float()))
+    above = torch.sigmoid((scores[row] - own) / temperature).scatter(1, column.unsqueeze(1), 0)
+    rank = 1 + above.sum(1)
+    gain = torch.zeros(len(scores)).index_add_(0, row, 1 / torch.log2(1 + rank))
     ideal = (1 / torch.log2(torch.arange(int(counts.max())) + 2.0)).cumsum(0)
-    gain = gain / ideal[counts - 1]
-    return gain.masked_fill(scores.amax(1) == -torch.inf, 0)
+    return torch.where(scores.amax(1) == -torch.inf, 0, gain / ideal[counts - 1])

@@ -1,4 +1,4 @@
-"""Vectors of queries and triples on disk, made once for an encoder."""
+"""Vectors of queries and triples on disk, made once for an encoder; a stopped run keeps what it had."""
 
 import logging
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from qgrag.corpus.records import text_key
 from qgrag.index.storage import read_tensors, write_tensors
 from qgrag.models.embedder import Embedder
 
+BLOCK = 8192
 logger = logging.getLogger(__name__)
 
 
@@ -35,9 +36,12 @@ class VectorCache:
         missing = {key: text for key, text in zip(wanted, texts) if key not in row_of}
         if missing:
             logger.info("embedding %d of %d texts", len(missing), len(texts))
-            vectors = torch.cat([vectors, self.embedder.encode_queries(list(missing.values()))])
-            row_of |= {key: len(row_of) + i for i, key in enumerate(missing)}
-            _write(self.path, list(row_of), vectors)
+            new = list(missing)
+            for start in range(0, len(new), BLOCK):
+                block = new[start : start + BLOCK]
+                vectors = torch.cat([vectors, self.embedder.encode_queries([missing[key] for key in block])])
+                row_of |= {key: len(row_of) + i for i, key in enumerate(block)}
+                _write(self.path, list(row_of), vectors)
         return vectors[torch.tensor([row_of[key] for key in wanted], dtype=torch.long)]
 
 

@@ -30,17 +30,29 @@ def test_a_triple_that_leads_to_the_gold_is_worth_more(demo_index, questions):
     useless = Triple("an unrelated thing", "is", "of another kind")
     question = GoldQuestion("Who or what is meant?", (gold.id,))
     candidates = [[Candidate("good", (helpful,)), Candidate("bad", (useless,)), Candidate("none", ())]]
-    (example,) = label_by_utility([question], candidates, ["g"], demo_index)
+    (example,) = label_by_utility([question], candidates, ["g"], demo_index, demo_index.embedder.encode_queries)
     good, bad = example.subgraphs
     assert (good.name, bad.name, example.group) == ("good", "bad", "g")
     assert 1 >= good.reward > bad.reward > 0
 
 
 def test_gold_has_to_be_in_the_index(demo_index):
+    encode, question = demo_index.embedder.encode_queries, GoldQuestion("q", ("nowhere",))
     candidates = [[Candidate("a", (Triple("a", "b", "c"),)), Candidate("d", (Triple("d", "e", "f"),))]]
     with pytest.raises(InputError, match="'nowhere', which the index lacks"):
-        label_by_utility([GoldQuestion("q", ("nowhere",))], candidates, ["g"], demo_index)
-    assert label_by_utility([GoldQuestion("q", ("nowhere",))], [candidates[0][:1]], ["g"], demo_index) == []
+        label_by_utility(
+            [GoldQuestion("q", ("nowhere",))], candidates, ["g"], demo_index, demo_index.embedder.encode_queries
+        )
+    assert (
+        label_by_utility(
+            [GoldQuestion("q", ("nowhere",))],
+            [candidates[0][:1]],
+            ["g"],
+            demo_index,
+            demo_index.embedder.encode_queries,
+        )
+        == []
+    )
 
 
 def test_marks_of_a_judge_become_rewards():
@@ -54,6 +66,7 @@ def test_marks_of_a_judge_become_rewards():
 
 def test_command_labels_the_questions_of_an_index(tmp_path, demo_folder, capsys):
     arguments = [str(demo_folder), "--out", str(tmp_path), "--limit", "30", "--subgraphs.nodes", "4"]
+    arguments += ["--cache", str(tmp_path / "vectors")]
     assert run(["rewards", *arguments, "--split", "[0.5, 0.5]"]) == 0
     train, val = read_rewards(tmp_path / "train.jsonl"), read_rewards(tmp_path / "val.jsonl")
     assert not {e.group for e in train} & {e.group for e in val}
