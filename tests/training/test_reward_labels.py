@@ -40,19 +40,8 @@ def test_gold_has_to_be_in_the_index(demo_index):
     encode, question = demo_index.embedder.encode_queries, GoldQuestion("q", ("nowhere",))
     candidates = [[Candidate("a", (Triple("a", "b", "c"),)), Candidate("d", (Triple("d", "e", "f"),))]]
     with pytest.raises(InputError, match="'nowhere', which the index lacks"):
-        label_by_utility(
-            [GoldQuestion("q", ("nowhere",))], candidates, ["g"], demo_index, demo_index.embedder.encode_queries
-        )
-    assert (
-        label_by_utility(
-            [GoldQuestion("q", ("nowhere",))],
-            [candidates[0][:1]],
-            ["g"],
-            demo_index,
-            demo_index.embedder.encode_queries,
-        )
-        == []
-    )
+        label_by_utility([question], candidates, ["g"], demo_index, encode)
+    assert label_by_utility([question], [candidates[0][:1]], ["g"], demo_index, encode) == []
 
 
 def test_marks_of_a_judge_become_rewards():
