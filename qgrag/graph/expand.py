@@ -70,9 +70,8 @@ def expand(
     check_positive("memory_mb", memory_mb)
     if max_nodes is not None:
         check_positive("max_nodes", max_nodes)
-    if isinstance(neighbours, Tensor):
-        if neighbours.dim() != 2:
-            raise ValueError(f"neighbours must be [N, k]; got shape {tuple(neighbours.shape)}")
+    if isinstance(neighbours, Tensor) and neighbours.dim() != 2:
+        raise ValueError(f"neighbours must be [N, k]; got shape {tuple(neighbours.shape)}")
     if isinstance(scores, Tensor) and scores.shape not in ((num_nodes,), (seeds.num_rows, num_nodes)):
         raise ValueError(
             f"scores must be [{num_nodes}] or [{seeds.num_rows}, {num_nodes}]; got shape {tuple(scores.shape)}"

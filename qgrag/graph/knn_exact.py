@@ -119,8 +119,8 @@ class Screen:
         if lowest is not None:
             bar = torch.minimum(bar, lowest)
         grouped = block.view(rows.numel(), GROUP, width).transpose(1, 2)
-        row, group = (best >= bar).nonzero().unbind(1)
-        for row, group in zip(row.split(GROUPS), group.split(GROUPS), strict=True):
+        for over in (best >= bar).nonzero().split(GROUPS):
+            row, group = over.unbind(1)
             score = grouped[row, group]
             hit, place = (score >= bar[row, group][:, None].to(score.dtype)).nonzero().unbind(1)
             self._take(rows[row[hit]], cols[place * width + group[hit]], score[hit, place].float(), lowest is not None)

@@ -1,5 +1,6 @@
 """Ragged batches of integers, stored as one flat tensor and the row boundaries."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -76,7 +77,7 @@ class Ragged:
     def to_lists(self) -> list[list[int]]:
         """The rows as Python lists."""
         values, ptr = self.values.tolist(), self.ptr.tolist()
-        return [values[start:stop] for start, stop in zip(ptr, ptr[1:], strict=False)]
+        return [values[start:stop] for start, stop in itertools.pairwise(ptr)]
 
     def to(self, device: torch.device | str) -> "Ragged":
         """The same batch on another device."""

@@ -12,7 +12,6 @@ from qgrag.graph.paths import Paths
 from qgrag.graph.ragged import Ragged, counts_to_ptr, ragged_arange
 from qgrag.graph.unique import contains, row_keys
 
-
 CACHED_SLOTS = 2**18
 """Slots that a block of queries gathers on CPU at most; more fall out of the cache."""
 

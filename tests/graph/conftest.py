@@ -1,5 +1,7 @@
 """Devices, random graphs and short names shared by the kernels' tests."""
 
+from collections.abc import Iterator
+
 import networkx as nx
 import pytest
 import torch
@@ -19,6 +21,15 @@ def device(request: pytest.FixtureRequest) -> torch.device:
     if request.param == "cuda" and not torch.cuda.is_available():
         pytest.skip("no CUDA device")
     return torch.device(request.param)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Tensors this small are slower on several threads, and much slower on a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @st.composite
