@@ -65,7 +65,7 @@ def make_pairs(count: int, seed: int = 0) -> list[TrainingPair]:
             TrainingPair(
                 f"which {topic} is in {place} ?",
                 (f"the {topic} of {place} is n{i % 40} .",),
-                (f"the {topic} of {other} is n{(i + 7) % 40} .",),
+                () if i % 5 == 0 else (f"the {topic} of {other} is n{(i + 7) % 40} .",),
                 group=topic,
             )
         )
