@@ -18,7 +18,7 @@ CACHE_BYTES = 2**24
 
 
 class LocalPageRank(NamedTuple):
-    """Scores of the nodes that pushed, nodes ascending within a query.
+    """Scores of the nodes that pushed or hold more than a node of mean degree pushes at, ascending within a query.
 
     Attributes:
         nodes: ``B`` rows of node ids.
@@ -49,12 +49,12 @@ def local_pagerank(
     passes d r(u) on along its out-weights (a node without out-weight passes it to the restart distribution). At
     the end a node keeps (1 - d) of what it still holds. These scores are never above the exact ones and miss
     R = 1 - their sum, known for each query. On an undirected graph R is then shared out by weight, which is where
-    a long walk is found; it is what lets a coarse epsilon still rank hubs well.
+    a long walk is found; it is what lets a coarse epsilon still rank hubs well. For the same reason a node of such
+    a graph pushes only what it holds over its even share of the mass that is still on its way.
 
     Error: the L1 distance to the exact scores is at most ``bound``: R on a directed graph, 2 R on an undirected
-    one. Before the sharing out, and unless ``max_iter`` cut the pushes short, no score on an undirected graph
-    without weights is short by more than epsilon degree. Time: at most 1 / ((1 - d) epsilon) slots a query,
-    since each push of u places (1 - d) epsilon degree(u) or more.
+    one, the nodes that are not returned included. Time: at most 1 / ((1 - d) epsilon) slots a query, since each
+    push of u places (1 - d) epsilon degree(u) or more.
 
     Args:
         graph: the graph, walked along its slots; a ``Walk`` made once spares O(S) work in each call.
@@ -126,6 +126,7 @@ def _push(
     residual.scatter_add_(0, restart_keys, restart)
     frontier = restart_keys[restart > epsilon]
     touched, pushed_keys, pushed_mass = [restart_keys], [frontier[:0]], [restart[:0]]
+    left = (total > 0).to(mass.dtype)
     for _ in range(max_iter):
         if frontier.numel() == 0:
             break
@@ -134,6 +135,7 @@ def _push(
         residual.scatter_(0, frontier, 0.0)
         pushed_keys.append(frontier)
         pushed_mass.append((1 - damping) * held * graph.degree.index_select(0, node))
+        left = left.scatter_add(0, frontier // n, -pushed_mass[-1])
         held = held * damping
         met = []
         first = graph.rowptr.index_select(0, node)
@@ -152,7 +154,16 @@ def _push(
             residual.scatter_add_(0, restart_keys, restart * back[restart_keys // n])
             met.append(restart_keys)
         touched += met
-        frontier = torch.unique(torch.cat([key[residual.index_select(0, key) > epsilon] for key in met]))
+        bar = epsilon
+        if graph.stationary is not None:
+            bar += float(left[total > 0].min()) / max(1, graph.col.numel())
+        over = [(residual.index_select(0, key) > bar).nonzero().squeeze(1) for key in met]
+        frontier = torch.unique(torch.cat([key.index_select(0, at) for key, at in zip(met, over, strict=True)]))
+    enough = epsilon * graph.col.numel() / max(1, n)
+    for key in touched:
+        holds = residual.index_select(0, key) * graph.degree.index_select(0, key % n) > enough if n else key > 0
+        pushed_keys.append(key.index_select(0, holds.nonzero().squeeze(1)))
+        pushed_mass.append(torch.zeros_like(pushed_keys[-1], dtype=residual.dtype))
     keys, score = sum_by_key(torch.cat(pushed_keys), torch.cat(pushed_mass))
     return _settle(graph, residual, keys, score, touched, total > 0, damping)
 
