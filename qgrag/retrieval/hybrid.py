@@ -16,7 +16,7 @@ class HybridConfig:
     lexical_weight: weight of BM25 beside the dense score's 1.
     """
 
-    lexical_weight: float = 0.5
+    lexical_weight: float = 1.0
 
     def __post_init__(self) -> None:
         if self.lexical_weight < 0:
