@@ -1,9 +1,10 @@
 """The knowledge graph from the facts of all chunks: a pure function, so that a grown index equals a fresh one."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import torch
@@ -53,21 +54,32 @@ class KnowledgeGraphConfig:
         triple_similarity: two relations between the same head and tail whose texts are at least this similar,
             from 0 to 1, are one triple, and the more complete one is kept (DualGraphRAG, section 3.2.1).
         max_descriptions: descriptions kept of an entity, in the order of the chunks.
+        embed_from: an entity is embedded if so many chunks mention it, or if it is a title. 1 embeds every entity
+            that is mentioned; 2 leaves out names that occur once, about two thirds of them in most corpora.
         merge: when two spellings are one entity.
+        extractor: who reads facts off the chunks: `local` rules on spaCy's parse; a language model that gives
+            `triples` in one pass (DualGraphRAG), or `entities` and relations with descriptions (FG-RAG, QMKGF).
+        gleaning: further passes of `entities` over each chunk, which ask for what is missing.
     """
 
     title_mentions: bool = True
     triple_similarity: float = 0.9
     max_descriptions: int = 50
+    embed_from: int = 1
     merge: EntityMergeConfig = field(default_factory=EntityMergeConfig)
+    extractor: Literal["local", "triples", "entities"] = "local"
+    gleaning: int = 1
 
     def __post_init__(self) -> None:
         if not 0 < self.triple_similarity <= 1:
             raise ConfigError(
                 f"knowledge_graph.triple_similarity must be above 0 and at most 1, not {self.triple_similarity}"
             )
-        if self.max_descriptions < 1:
-            raise ConfigError(f"knowledge_graph.max_descriptions must be at least 1, not {self.max_descriptions}")
+        for name in ("max_descriptions", "embed_from"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"knowledge_graph.{name} must be at least 1, not {getattr(self, name)}")
+        if self.gleaning < 0:
+            raise ConfigError(f"knowledge_graph.gleaning must not be negative, not {self.gleaning}")
 
 
 def build_knowledge_graph(
@@ -103,14 +115,15 @@ def build_knowledge_graph(
     keys = sorted(gate.used)
     row_of = {key: row for row, key in enumerate(keys)}
     entities = [names.by_key[key] for key in keys]
-    mentioned = sorted({row_of[entity] for entity, *_ in mentions})
+    frequency = Counter(row_of[entity] for entity, *_ in mentions)
+    embedded = [row for row in sorted(frequency) if frequency[row] >= config.embed_from or entities[row].titles]
     return KnowledgeGraph(
         entities=_table(ENTITY_SCHEMA, [(n.canonical, n.type, sorted_aliases(n), bool(n.titles)) for n in entities]),
         triples=_table(TRIPLE_SCHEMA, [(row_of[h], r, row_of[t], *rest) for h, t, r, *rest in triples]),
         mentions=_table(MENTION_SCHEMA, sorted((row_of[entity], *rest) for entity, *rest in mentions)),
         descriptions=_table(DESCRIPTION_SCHEMA, [(row_of[entity], *rest) for entity, *rest in descriptions]),
         merges=_table(MERGE_SCHEMA, [(m.kept, m.merged, m.rule, m.similarity) for m in done]),
-        vectors=_entity_vectors([name.canonical for name in entities], mentioned, encode),
+        vectors=_entity_vectors([name.canonical for name in entities], embedded, encode),
         relation_vectors=encode(sorted({relation for _, _, relation, *_ in triples}), "Embedding relations"),
         dropped=dict(sorted(gate.dropped.items())),
     )

@@ -57,8 +57,8 @@ class KnowledgeGraph:
             its title.
         descriptions: `DESCRIPTION_SCHEMA`; what the chunks tell of an entity.
         merges: `MERGE_SCHEMA`; each name that was joined to another, by which rule, and at what cosine.
-        vectors: float32 [E, d], unit vectors of the names of entities that chunks mention, zeros for the
-            others (values such as dates, and phrases that only triples hold).
+        vectors: float32 [E, d], unit vectors of the names of entities that enough chunks mention, zeros for the
+            others (among them values such as dates, and phrases that only triples hold).
         relation_vectors: float32 [R, d], unit vectors of `relation_names`.
         dropped: what the gate of the build refused, by kind (`self_loops`, `unnamed`, `repeated_triples`).
     """
@@ -116,6 +116,11 @@ class KnowledgeGraph:
         found = torch.zeros(self.num_entities, dtype=torch.bool)
         found[self.mention_index[0]] = True
         return found
+
+    @cached_property
+    def embedded(self) -> Tensor:
+        """Whether each entity has a vector, bool [E]."""
+        return self.vectors.any(1) if self.vectors.shape[1] else self.mentioned
 
     @cached_property
     def edge_index(self) -> Tensor:
@@ -196,7 +201,7 @@ class KnowledgeGraph:
 
     def known_vectors(self) -> Iterator[tuple[list[str], Tensor]]:
         """Content keys of embedded texts with their vectors, which the next build need not make again."""
-        rows = self.mentioned.nonzero()[:, 0]
+        rows = self.embedded.nonzero()[:, 0]
         yield [text_key(self.names[row]) for row in rows.tolist()], self.vectors[rows]
         yield [text_key(name) for name in self.relation_names], self.relation_vectors
 

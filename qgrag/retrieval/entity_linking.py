@@ -183,7 +183,7 @@ class EntityLinker:
                 Link(surface, start, end, entity, self.graph.names[entity], "embedding", score)
                 for score, column in zip(near, at, strict=True)
                 if column >= 0 and score >= self.config.embedding
-                for entity in (self._rows[column],)
+                for entity in (self._embedded[column],)
             ]
         return links
 
@@ -202,7 +202,12 @@ class EntityLinker:
 
     @cached_property
     def _vectors(self) -> VectorIndex:
-        return VectorIndex.exact(self.graph.vectors[self._rows], str(self.graph.vectors.device))
+        return VectorIndex.exact(self.graph.vectors[self._embedded], str(self.graph.vectors.device))
+
+    @cached_property
+    def _embedded(self) -> list[int]:
+        """Rows of the entities that have a vector."""
+        return [row for row in self._rows if self.graph.embedded[row]]
 
 
 def _forms(graph: KnowledgeGraph, rows: Iterable[int], titled: Sequence[bool]) -> dict[tuple[str, ...], list[Bearer]]:

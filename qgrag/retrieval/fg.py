@@ -102,8 +102,8 @@ class FGRetriever(Retriever):
 
     @cached_property
     def _named(self) -> tuple[VectorIndex, Tensor]:
-        """Vectors of the entities that chunks mention, and their rows."""
-        rows = self.graph.mentioned.nonzero()[:, 0]
+        """Vectors of the entities that have one, and their rows."""
+        rows = self.graph.embedded.nonzero()[:, 0]
         return VectorIndex.exact(self.graph.vectors[rows]), rows
 
     def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:

@@ -186,6 +186,14 @@ def test_vectors_are_zero_for_what_no_chunk_mentions():
     torch.testing.assert_close(graph.vectors[row], encode(["Orbis"])[0])
 
 
+def test_names_that_occur_once_can_go_without_a_vector():
+    graph = build(ROWS, KnowledgeGraphConfig(embed_from=2))
+    with_vector = {name for name, has in zip(graph.names, graph.embedded.tolist(), strict=True) if has}
+    assert with_vector == {"Anna Berg", "Carl Berg", "Orbis"}
+    keys = [key for keys, _ in graph.known_vectors() for key in keys]
+    assert len(keys) == 3 + len(graph.relation_names)
+
+
 # --- names -----------------------------------------------------------------------------------------------------------
 
 

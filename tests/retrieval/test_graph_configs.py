@@ -1,0 +1,24 @@
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from qgrag.config import from_plain, load_yaml
+from qgrag.retrieval.dual import DualConfig
+from qgrag.retrieval.ensemble import EnsembleConfig
+from qgrag.retrieval.fg import FGConfig
+from qgrag.retrieval.qmkgf import QMKGFConfig
+
+FOLDER = Path(__file__).resolve().parents[2] / "configs" / "retrieval"
+
+
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [("dual", DualConfig), ("fg", FGConfig), ("qmkgf", QMKGFConfig), ("ensemble", EnsembleConfig)],
+)
+def test_file_shows_every_parameter_at_its_default(name, config):
+    values = load_yaml(FOLDER / f"{name}.yaml")
+    assert values.pop("retriever") == name
+    assert values.keys() == asdict(config()).keys()
+    made = from_plain(config, values, where=name)
+    assert made == config()
