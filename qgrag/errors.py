@@ -29,5 +29,9 @@ class ModelNotFoundError(QgragError, LookupError):
     """A model name resolves to no local folder, no package and no reachable hub."""
 
 
+class BuildStoppedError(QgragError, RuntimeError):
+    """A build ended early; what is finished is kept, and the same build goes on from there."""
+
+
 class IndexLockedError(QgragError, RuntimeError):
     """Another process is writing to the same index."""

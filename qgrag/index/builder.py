@@ -5,8 +5,8 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +15,24 @@ import filelock
 import qgrag
 from qgrag.corpus.chunking import chunk_documents
 from qgrag.corpus.records import Chunk, Document, text_key
-from qgrag.errors import IndexFormatError, IndexLockedError, InputError
+from qgrag.errors import BuildStoppedError, IndexFormatError, IndexLockedError, InputError
 from qgrag.extraction.records import Extracted
-from qgrag.index.config import IndexConfig
-from qgrag.index.documents import Changes, DocumentSet, compare, save_chunks
-from qgrag.index.extractions import Extractors, load_stored, save_stored
+from qgrag.index.config import IndexConfig, load_embedder
+from qgrag.index.documents import DocumentSet, compare, save_chunks
+from qgrag.index.extractions import LLM_CACHE, Extractors, load_stored, open_extractors, save_stored
 from qgrag.index.journal import Journal
 from qgrag.index.knowledge_graph import build_knowledge_graph
 from qgrag.index.lexical import LexicalIndex
 from qgrag.index.manifest import MANIFEST, Manifest, write_manifest
 from qgrag.index.query_graph import build_query_graph
 from qgrag.index.reader import CHUNKS, DOCUMENTS, KNOWLEDGE_GRAPH, LEXICAL, PASSAGES, QUERY_GRAPH, Index
+from qgrag.index.reports import BuildPlan, BuildReport
 from qgrag.index.reuse import CachedEncoder
 from qgrag.index.storage import checksums
 from qgrag.index.vectors import VectorIndex
-from qgrag.models.embedder import Embedder, LocalEmbedder, pick_device
+from qgrag.llm.errors import LLMUnavailableError
+from qgrag.llm.usage import Usages, measure, sum_usages
+from qgrag.models.embedder import Embedder, pick_device
 from qgrag.models.tokenizer import token_spans
 
 logger = logging.getLogger(__name__)
@@ -38,52 +41,25 @@ JOURNAL = ".journal"
 LOCK = ".lock"
 
 
-@dataclass(frozen=True, slots=True)
-class BuildReport:
-    """What a build did.
-
-    Args:
-        path: the index folder.
-        changes: documents added, changed and removed against the index that stood there.
-        done: False where nothing had changed and nothing was written.
-        counts: what the index holds now.
-        new: what was computed in this run: chunks, embedded texts, extracted chunks.
-        seconds: time of each stage.
-        failures: chunks whose extraction failed, as `chunk id: reason`; tried again at the next build.
-    """
-
-    path: Path
-    changes: Changes
-    done: bool
-    counts: dict[str, int]
-    new: dict[str, int] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    failures: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class BuildPlan:
-    """What a build would do: see `plan_index`."""
-
-    changes: Changes
-    duplicates: int
-    chunks: int
-    new_chunks: int
-
-
-def plan_index(documents: Sequence[Document], path: str | Path, config: IndexConfig | None = None) -> BuildPlan:
-    """What `build_index` would do with the same arguments; writes nothing and computes no vector."""
+def plan_index(
+    documents: Sequence[Document], path: str | Path, config: IndexConfig | None = None, *, llm_cache: bool = True
+) -> BuildPlan:
+    """What `build_index` would do with the same arguments; writes nothing, computes no vector, asks no model."""
     config = config or IndexConfig()
     folder = Path(path)
     new = DocumentSet.of(documents)
     old = Index.open(folder, verify=False) if (folder / MANIFEST).is_file() else None
     chunks = chunk_documents(new.unique, config.chunks, token_spans(config.chunks.tokenizer))
     known = set() if old is None else {text_key(chunk.passage) for chunk in old.chunks}
+    cache = folder / LLM_CACHE
+    with open_extractors(config, cache if llm_cache and cache.is_file() else None) as extractors:
+        estimates = extractors.estimate(chunks, Journal(folder / JOURNAL), old.folder if old else None)
     return BuildPlan(
         compare({} if old is None else old.documents.hashes, new.hashes),
         len(new.documents) - len(new.unique),
         len(chunks),
         sum(text_key(chunk.passage) not in known for chunk in chunks),
+        estimates,
     )
 
 
@@ -94,6 +70,7 @@ def build_index(
     *,
     embedder: Embedder | None = None,
     extractors: Extractors | None = None,
+    llm_cache: bool = True,
 ) -> BuildReport:
     """Make the index in folder `path` hold exactly `documents`.
 
@@ -106,13 +83,18 @@ def build_index(
         documents: all of them, in any order.
         path: folder of the index, made if missing.
         config: what the index holds; a change against the index that stands there rebuilds what depends on it.
-        embedder: in place of `config.embedder`.
-        extractors: what makes question-answer pairs and facts, in place of the local ones named by `config`.
+        embedder: in place of the one that `config` names.
+        extractors: what makes question-answer pairs and facts, in place of those that `config` names.
+        llm_cache: keep the answers of the language model in the folder, and ask nothing twice. Without it a
+            stopped build keeps only whole batches of chunks.
 
     Raises:
         InputError: no documents, two with one id, or one without text.
         IndexFormatError: the folder holds something else, or an index of another embedding model.
         IndexLockedError: another process is building there.
+        ConfigError: a language model is to be asked, and `config.llm` names none or cannot be used.
+        BuildStoppedError: the language model or the embedding endpoint is not available, or the budget of
+            `config.llm` is spent; the same call goes on from there.
     """
     config = config or IndexConfig()
     folder = Path(path)
@@ -120,11 +102,11 @@ def build_index(
         raise InputError("there are no documents to index")
     document_set = DocumentSet.of(documents)
     _refuse_foreign(folder)
-    embedder = embedder or LocalEmbedder(config.embedder)
-    extractors = extractors or Extractors.local(config)
-    with _lock(folder):
+    embedder = embedder or load_embedder(config)
+    cache = folder / LLM_CACHE if llm_cache else None
+    with _lock(folder), nullcontext(extractors) if extractors else open_extractors(config, cache) as opened:
         previous = Index.open(folder, embedder=embedder) if (folder / MANIFEST).is_file() else None
-        return _Build(document_set, folder, config, embedder, extractors, previous).run()
+        return _Build(document_set, folder, config, embedder, opened, previous).run()
 
 
 class _Build:
@@ -151,6 +133,8 @@ class _Build:
         self.counts: dict[str, int] = {}
         self.new: dict[str, int] = {}
         self.failures: list[str] = []
+        self.empty: list[str] = []
+        self.usage: dict[str, dict[str, float]] = {}
 
     def run(self) -> BuildReport:
         old = self.previous.documents.hashes if self.previous else {}
@@ -161,9 +145,20 @@ class _Build:
         aside = self.folder / f"{generation}.partial"
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir(parents=True)
-        self._write(aside)
+        with self._accounted():
+            self._write(aside)
         self._commit(aside, generation)
-        return BuildReport(self.folder, changes, True, self.counts, self.new, self.seconds, tuple(self.failures))
+        return BuildReport(
+            self.folder,
+            changes,
+            True,
+            self.counts,
+            self.new,
+            self.seconds,
+            tuple(self.failures),
+            tuple(self.empty),
+            self.usage,
+        )
 
     def _write(self, aside: Path) -> None:
         with self._stage("chunks"):
@@ -268,9 +263,10 @@ class _Build:
         outcomes = extraction(chunks)
         save_stored(aside, kind, extraction.stored(chunks))
         self.new[kind] = extraction.extracted
-        self.failures += [
-            f"{chunk.id}: {outcome.reason}" for chunk, outcome in zip(chunks, outcomes) if outcome.status == "failed"
-        ]
+        for chunk, outcome in zip(chunks, outcomes):
+            if outcome.status != "ok":
+                named = self.failures if outcome.status == "failed" else self.empty
+                named.append(f"{kind} of {chunk.id}: {outcome.reason}")
         self.counts[f"empty_{kind}"] = sum(outcome.status == "empty" for outcome in outcomes)
         return outcomes
 
@@ -296,6 +292,7 @@ class _Build:
                 seconds={stage: round(seconds, 3) for stage, seconds in self.seconds.items()},
                 files=files,
                 qgrag=qgrag.__version__,
+                usage=sum_usages(self.previous.manifest.usage if self.previous else {}, *self._spent()),
             ),
         )
         _sync(self.folder)
@@ -318,6 +315,27 @@ class _Build:
     def _next_generation(self) -> str:
         last = int(self.previous.manifest.generation[1:]) if self.previous else 0
         return f"g{last + 1:06d}"
+
+    def _spent(self) -> tuple[Usages, Usages]:
+        """What stopped runs of this build spent, and this one."""
+        return self.journal.read_usage(), self.usage
+
+    @contextmanager
+    def _accounted(self) -> Iterator[None]:
+        """Measure what language models are asked; what a run spends that ends early is kept with its work."""
+        finished = False
+        with measure() as meter:
+            try:
+                yield
+                finished = True
+            except LLMUnavailableError as error:
+                raise BuildStoppedError(
+                    f"{error}. Finished work is kept; the same command goes on from there"
+                ) from error
+            finally:
+                self.usage = meter.to_dict()
+                if self.usage and not finished:
+                    self.journal.write_usage(sum_usages(*self._spent()))
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
@@ -348,7 +366,7 @@ def _refuse_foreign(folder: Path) -> None:
         raise IndexFormatError(f"{folder}: is a file; an index needs a folder")
     if not folder.is_dir() or (folder / MANIFEST).is_file():
         return
-    foreign = [p.name for p in folder.iterdir() if p.name not in {JOURNAL, LOCK} and not p.name.startswith("g0")]
+    foreign = [p.name for p in folder.iterdir() if not p.name.startswith((JOURNAL, LOCK, LLM_CACHE, "g0"))]
     if foreign:
         raise IndexFormatError(
             f"{folder}: holds {sorted(foreign)[0]!r}, which is no part of an index; choose an empty or new folder"

@@ -9,7 +9,10 @@ from qgrag.index.knowledge_graph import KnowledgeGraphConfig
 from qgrag.index.lexical import LexicalConfig
 from qgrag.index.query_graph import QueryGraphConfig
 from qgrag.index.vectors import VectorConfig
-from qgrag.models.embedder import EmbedderConfig
+from qgrag.llm.config import LLMConfig
+from qgrag.llm.prompts import PromptConfig
+from qgrag.models.embedder import Embedder, EmbedderConfig, LocalEmbedder
+from qgrag.models.remote_embedder import RemoteEmbedder, RemoteEmbedderConfig
 
 
 @dataclass(frozen=True)
@@ -19,22 +22,53 @@ class IndexConfig:
     Args:
         chunks: windows of the documents.
         embedder: the embedding model.
+        remote_embedder: an endpoint that makes the vectors in its place; with an empty model there is none.
         vectors: how vectors are searched.
         lexical: BM25.
         query_graph: the query-centric graph of QCG-RAG; null leaves it out.
         knowledge_graph: the knowledge graph of DualGraphRAG, FG-RAG and QMKGF; null leaves it out.
+        llm: the language model that `query_graph.generator` and `knowledge_graph.extractor` may ask; needed to
+            build the index, not to open it.
+        prompts: what it is asked with.
     """
 
     chunks: ChunkConfig = field(default_factory=ChunkConfig)
     embedder: EmbedderConfig = field(default_factory=EmbedderConfig)
+    remote_embedder: RemoteEmbedderConfig = field(default_factory=RemoteEmbedderConfig)
     vectors: VectorConfig = field(default_factory=VectorConfig)
     lexical: LexicalConfig = field(default_factory=LexicalConfig)
     query_graph: QueryGraphConfig | None = field(default_factory=QueryGraphConfig)
     knowledge_graph: KnowledgeGraphConfig | None = field(default_factory=KnowledgeGraphConfig)
+    llm: LLMConfig = field(default_factory=LLMConfig)
+    prompts: PromptConfig = field(default_factory=PromptConfig)
+
+    @property
+    def asks_llm(self) -> bool:
+        """Whether anything is extracted by a language model."""
+        graph, facts = self.query_graph, self.knowledge_graph
+        return (graph is not None and graph.generator != "local") or (facts is not None and facts.extractor != "local")
 
     def identity(self) -> dict[str, Any]:
-        """The part that decides the content of an index: all but where and in what batches it is computed."""
+        """The part that decides the content of an index: all but where, in what batches, at what pace and within
+        what budget it is computed."""
         plain = dataclasses.asdict(self)
         for name in ("device", "batch_size"):
             plain["embedder"].pop(name)
+        for name in ("base_url", "batch_size", "pace"):
+            plain["remote_embedder"].pop(name)
+        if self.asks_llm:
+            plain["llm"] = {name: plain["llm"][name] for name in ("model", "sampling")}
+        else:
+            del plain["llm"], plain["prompts"]
         return plain
+
+
+def load_embedder(config: IndexConfig) -> Embedder:
+    """The embedding model that a configuration names.
+
+    Raises:
+        ModelNotFoundError: it is no folder, package or reachable hub name.
+    """
+    if config.remote_embedder.model:
+        return RemoteEmbedder(config.remote_embedder)
+    return LocalEmbedder(config.embedder)

@@ -1,10 +1,16 @@
 """The extractors of a build, and their results as kept with an index."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from qgrag.corpus.records import Chunk
+from qgrag.extraction.llm_entities import LLMEntityExtractor
+from qgrag.extraction.llm_questions import LLMQuestionGenerator
+from qgrag.extraction.llm_questions_and_sentences import LLMQuestionsAndSentences
+from qgrag.extraction.llm_triples import LLMTripleExtractor
 from qgrag.extraction.local_facts import LocalFactExtractor
 from qgrag.extraction.local_questions import LocalQuestionConfig, LocalQuestionGenerator
 from qgrag.extraction.records import (
@@ -16,12 +22,22 @@ from qgrag.extraction.records import (
     QuestionGenerator,
     Triple,
 )
+from qgrag.index.budget_stop import StopAtBudget
 from qgrag.index.config import IndexConfig
 from qgrag.index.journal import SCHEMA, Journal
+from qgrag.index.knowledge_graph import KnowledgeGraphConfig
+from qgrag.index.query_graph import QueryGraphConfig
 from qgrag.index.reuse import CachedExtraction
 from qgrag.index.storage import read_table, write_table
+from qgrag.llm.load import load_language_model
+from qgrag.llm.model import LanguageModel, StepEstimate
+from qgrag.llm.prompts import Prompts
 
 FOLDER = "extracted"
+LLM_CACHE = ".llm-cache.sqlite"
+"""The language model's answers, in the index folder beside the snapshot, so that they outlive a killed build."""
+
+ASKING = (LLMQuestionsAndSentences, LLMTripleExtractor, LLMEntityExtractor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +48,84 @@ class Extractors:
     facts: FactExtractor | None = None
 
     @classmethod
-    def local(cls, config: IndexConfig) -> "Extractors":
-        """Rules on spaCy's parse: no LLM."""
-        graph = config.query_graph
+    def named_by(cls, config: IndexConfig, model: LanguageModel | None = None) -> "Extractors":
+        """The extractors that a configuration names: rules on spaCy's parse, or steps that ask `model`.
+
+        Raises:
+            ValueError: the configuration asks a language model and there is none.
+        """
+        if config.asks_llm and model is None:
+            raise ValueError("the configuration asks a language model; pass it as `model`")
+        prompts = Prompts(config.prompts)
         return cls(
-            LocalQuestionGenerator(LocalQuestionConfig(graph.pairs, graph.sentences)) if graph else None,
-            LocalFactExtractor() if config.knowledge_graph else None,
+            _question_generator(config.query_graph, model, prompts) if config.query_graph else None,
+            _fact_extractor(config.knowledge_graph, model, prompts) if config.knowledge_graph else None,
         )
 
     def fingerprints(self) -> dict[str, str]:
         """Fingerprint of each extractor that is there, by kind."""
+        return {kind: extractor.fingerprint for kind, extractor in self.by_kind().items()}
+
+    def by_kind(self) -> dict[str, QuestionGenerator | FactExtractor]:
+        """The extractors that are there."""
         there = {"questions": self.questions, "facts": self.facts}
-        return {kind: extractor.fingerprint for kind, extractor in there.items() if extractor is not None}
+        return {kind: extractor for kind, extractor in there.items() if extractor is not None}
 
     def cached(self, kind: str, journal: Journal, known: Mapping[str, bytes]) -> CachedExtraction:
-        extractor = self.questions if kind == "questions" else self.facts
+        extractor = self.by_kind().get(kind)
         if extractor is None:
             raise ValueError(f"no extractor of {kind} was given, but the configuration asks for its graph")
         return CachedExtraction(kind, extractor, DECODERS[kind], journal, known)
+
+    def estimate(self, chunks: Sequence[Chunk], journal: Journal, stored: Path | None) -> tuple[StepEstimate, ...]:
+        """What the steps that ask a language model would spend on the chunks whose result is not known.
+
+        Args:
+            chunks: of the whole index.
+            journal: of a build that has not ended.
+            stored: snapshot folder of an earlier index.
+        """
+        estimates = []
+        for kind, extractor in self.by_kind().items():
+            if isinstance(extractor, ASKING):
+                known = load_stored(stored, kind) if stored is not None else {}
+                estimates.append(extractor.estimate(list(self.cached(kind, journal, known).missing(chunks).values())))
+        return tuple(estimates)
+
+
+@contextmanager
+def open_extractors(config: IndexConfig, cache: Path | None) -> Iterator[Extractors]:
+    """The extractors that a configuration names, their language model closed at the end.
+
+    Args:
+        config: names them.
+        cache: file of the language model's answers; None asks for each anew.
+
+    Raises:
+        ConfigError: a language model is to be asked, and `config.llm` names none or cannot be used.
+    """
+    if not config.asks_llm:
+        yield Extractors.named_by(config)
+        return
+    model = load_language_model(config.llm, cache)
+    try:
+        yield Extractors.named_by(config, StopAtBudget(model))
+    finally:
+        model.close()
+
+
+def _question_generator(config: QueryGraphConfig, model: LanguageModel | None, prompts: Prompts) -> QuestionGenerator:
+    if config.generator == "llm" and model is not None:
+        return LLMQuestionsAndSentences(LLMQuestionGenerator(model, prompts, config.pairs), config.sentences)
+    return LocalQuestionGenerator(LocalQuestionConfig(config.pairs, config.sentences))
+
+
+def _fact_extractor(config: KnowledgeGraphConfig, model: LanguageModel | None, prompts: Prompts) -> FactExtractor:
+    if config.extractor == "triples" and model is not None:
+        return LLMTripleExtractor(model, prompts)
+    if config.extractor == "entities" and model is not None:
+        return LLMEntityExtractor(model, prompts, config.gleaning)
+    return LocalFactExtractor()
 
 
 def decode_questions(value: list[dict[str, str]]) -> tuple[QuestionAnswer, ...]:

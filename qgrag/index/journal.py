@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from qgrag.index.storage import read_table, write_table
+from qgrag.index.storage import read_json, read_table, write_json, write_table
+from qgrag.llm.usage import Usages
 
+USAGE = "usage.json"
 SCHEMA = pa.schema([("key", pa.string()), ("payload", pa.binary())])
 
 
@@ -39,6 +41,15 @@ class Journal:
         for path in sorted(self.folder.glob(f"{kind}.*.parquet")):
             table = read_table(path)
             yield from zip(table["key"].to_pylist(), table["payload"].to_pylist())
+
+    def write_usage(self, usage: Usages) -> None:
+        """Keep what the runs of this build have spent so far, by step, in place of what was kept before."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_json(self.folder / USAGE, usage)
+
+    def read_usage(self) -> Usages:
+        path = self.folder / USAGE
+        return read_json(path) if path.is_file() else {}
 
     def clear(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

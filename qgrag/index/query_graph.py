@@ -45,6 +45,7 @@ class QueryGraphConfig:
         neighbours: edges from a node to its most similar others that are stored; retrieval uses the first k of them.
         nodes: what is embedded of a pair. `query+answer` is the paper's; the others are its ablation (figure 4).
         search: how neighbours are found: exactly, or by FAISS.
+        generator: who makes the pairs: `local` rules on spaCy's parse, or a language model (`llm`).
     """
 
     pairs: int = 20
@@ -53,6 +54,7 @@ class QueryGraphConfig:
     neighbours: int = 5
     nodes: Literal["query+answer", "query", "answer", "sentence"] = "query+answer"
     search: Literal["exact", "ivf", "hnsw"] = "exact"
+    generator: Literal["local", "llm"] = "local"
 
     def __post_init__(self) -> None:
         if self.pairs < 1 or self.neighbours < 1:

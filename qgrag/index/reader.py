@@ -7,7 +7,7 @@ from pathlib import Path
 from qgrag.config import from_plain
 from qgrag.corpus.records import Chunk
 from qgrag.errors import IndexFormatError, MissingComponentError, ModelNotFoundError
-from qgrag.index.config import IndexConfig
+from qgrag.index.config import IndexConfig, load_embedder
 from qgrag.index.documents import DocumentSet, load_chunks
 from qgrag.index.knowledge_graph import KnowledgeGraph
 from qgrag.index.lexical import LexicalIndex
@@ -15,7 +15,8 @@ from qgrag.index.manifest import Manifest, read_manifest
 from qgrag.index.query_graph import QueryGraph
 from qgrag.index.storage import verify_files
 from qgrag.index.vectors import VectorIndex
-from qgrag.models.embedder import Embedder, LocalEmbedder, pick_device
+from qgrag.llm.errors import LLMUnavailableError
+from qgrag.models.embedder import Embedder, pick_device
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ class Index:
         index = cls(folder, manifest, embedder, pick_device(device))
         try:
             index._check_embedder(index.embedder)
-        except ModelNotFoundError as error:
+        except (ModelNotFoundError, LLMUnavailableError) as error:
             logger.warning("%s; retrievers that need no embeddings still work", error)
         return index
 
@@ -90,7 +91,7 @@ class Index:
 
     @cached_property
     def embedder(self) -> Embedder:
-        return self._embedder or LocalEmbedder(self.config.embedder)
+        return self._embedder or load_embedder(self.config)
 
     @cached_property
     def documents(self) -> DocumentSet:

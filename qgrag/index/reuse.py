@@ -102,19 +102,21 @@ class CachedExtraction:
         self._extractor = extractor
         self._decode = decode
         self._journal = journal
-        self._kind = f"{kind}-{text_key(extractor.fingerprint)[:12]}"
+        self._fingerprint = extractor.fingerprint
+        self._kind = f"{kind}-{text_key(self._fingerprint)[:12]}"
         self._known = {**known, **dict(journal.read(self._kind))}
         self.extracted = 0
 
     def key(self, chunk: Chunk) -> str:
-        return text_key(f"{self._extractor.fingerprint}\x00{chunk.title}\x00{chunk.text}")
+        return text_key(f"{self._fingerprint}\x00{chunk.title}\x00{chunk.text}")
+
+    def missing(self, chunks: Sequence[Chunk]) -> dict[str, Chunk]:
+        """The chunks whose result is not known, by key; of equal chunks the last."""
+        return {key: chunk for chunk in chunks if (key := self.key(chunk)) not in self._known}
 
     def __call__(self, chunks: Sequence[Chunk]) -> list[Extracted[Any]]:
         """Outcomes for `chunks`, in order."""
-        missing = {self.key(c): c for c in chunks}
-        for key in missing.keys() & self._known.keys():
-            del missing[key]
-        fresh = self._run(missing)
+        fresh = self._run(self.missing(chunks))
         outcomes = []
         for chunk in chunks:
             key = self.key(chunk)

@@ -126,6 +126,9 @@ class CachedLanguageModel:
         for i, completion in enumerate(completions):
             if completion.error is not None:
                 self._reject(keys[i], requests[i], completion, account)
+        unsent = sum(c.error is not None and c.error.kind == "budget" for c in completions)
+        if unsent:
+            logger.warning("%s: %d requests not sent, the budget is spent (%s)", account.step, unsent, self.budget)
         return completions
 
     def _round(
@@ -166,7 +169,8 @@ class CachedLanguageModel:
 
     def _reject(self, keys: list[str], request: Request, completion: Completion, account: "_Account") -> None:
         account.add(request.owner, Usage(failures=1))
-        logger.warning("%s: %s: %s", account.step, request.owner or "request", completion.error)
+        if completion.error and completion.error.kind != "budget":
+            logger.warning("%s: %s: %s", account.step, request.owner or "request", completion.error)
         if self.cache is not None and completion.error and completion.error.kind in ANSWER_FAULTS:
             for key in keys:
                 self.cache.reject(key)

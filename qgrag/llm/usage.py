@@ -1,6 +1,6 @@
 """Accounting: what each step spent, as a whole and for each chunk or query that it was spent on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, fields
@@ -42,6 +42,19 @@ class Usage:
 
     def to_dict(self) -> dict[str, float]:
         return asdict(self)
+
+
+Usages = Mapping[str, Mapping[str, float]]
+"""Step to the numbers of its `Usage`, as `Meter.to_dict` gives them."""
+
+
+def sum_usages(*parts: Usages) -> dict[str, dict[str, float]]:
+    """The sum of several accounts, by step."""
+    total: dict[str, Usage] = {}
+    for part in parts:
+        for step, numbers in part.items():
+            total[step] = total.get(step, Usage()) + Usage(**numbers)  # type: ignore[arg-type]
+    return {step: usage.to_dict() for step, usage in total.items()}
 
 
 class Meter:

@@ -1,0 +1,68 @@
+"""A build stops where its budget is spent, in place of an index with holes."""
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel
+
+from qgrag.llm.cached_model import CachedLanguageModel
+from qgrag.llm.errors import LLMUnavailableError
+from qgrag.llm.model import StepEstimate
+from qgrag.llm.records import Completion, Conversation
+
+
+class StopAtBudget:
+    """A `LanguageModel` that ends the run as soon as a request is not sent for want of budget.
+
+    A step that goes on with part of its answers would store a chunk's half result as its whole.
+
+    Args:
+        model: who is asked; its cache has every answer by the time the run ends.
+    """
+
+    def __init__(self, model: CachedLanguageModel) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    @property
+    def fingerprint(self) -> str:
+        return self._model.fingerprint
+
+    @property
+    def max_tokens(self) -> int:
+        return self._model.max_tokens
+
+    def complete(
+        self,
+        conversations: Sequence[Conversation],
+        schema: type[BaseModel] | None = None,
+        *,
+        step: str,
+        owners: Sequence[str] = (),
+    ) -> list[Completion]:
+        """See `LanguageModel.complete`.
+
+        Raises:
+            LLMUnavailableError: also where the budget is spent.
+        """
+        completions = self._model.complete(conversations, schema, step=step, owners=owners)
+        unsent = sum(c.error is not None and c.error.kind == "budget" for c in completions)
+        if unsent:
+            raise LLMUnavailableError(
+                f"the budget is spent ({self._model.budget}), with {unsent} of {len(completions)} requests of step "
+                f"{step!r} not sent"
+            )
+        return completions
+
+    def estimate(
+        self,
+        conversations: Sequence[Conversation],
+        schema: type[BaseModel] | None = None,
+        *,
+        step: str,
+        answer_tokens: int,
+    ) -> StepEstimate:
+        """See `LanguageModel.estimate`."""
+        return self._model.estimate(conversations, schema, step=step, answer_tokens=answer_tokens)
