@@ -8,7 +8,7 @@ from torch import Tensor
 
 from qgrag.graph.checks import check_index, check_positive, check_seeds
 from qgrag.graph.csr import CSR
-from qgrag.graph.ragged import Ragged, counts_to_ptr
+from qgrag.graph.ragged import Ragged, counts_to_ptr, pieces
 
 HOP_BITS = 8
 HOPS = (1 << HOP_BITS) - 1
@@ -137,16 +137,6 @@ def _neighbours(neighbours: Tensor | CSR, key: _Key, frontier: Tensor, max_slots
             owner, slot = neighbours.slots(nodes[start:stop])
             parts.append((neighbours.col.index_select(0, slot) << HOP_BITS) + own[start:stop].index_select(0, owner))
     return parts if len(parts) == 1 else [_first_met(part) for part in parts]
-
-
-def pieces(counts: Tensor, budget: int) -> list[tuple[int, int]]:
-    """Cuts ``[0, len(counts))`` into ranges whose counts sum to about ``budget``; one item may exceed it alone."""
-    total = torch.cumsum(counts, 0)
-    if counts.numel() == 0 or int(total[-1]) <= budget:
-        return [(0, counts.numel())]
-    part = (total - counts) // budget
-    ends = torch.cat([(part.diff() > 0).nonzero().squeeze(1) + 1, part.new_tensor([counts.numel()])]).tolist()
-    return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
 def _by_id(met: Tensor, key: _Key, num_rows: int, max_nodes: int | None) -> Expansion:

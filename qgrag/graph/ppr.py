@@ -19,6 +19,10 @@ CHECK_EVERY = 4
 """Iterations before the first look at the change; at most twice as many between two later looks."""
 
 
+CPU_BLOCK, CUDA_BLOCK = 32, 256
+"""Columns of a block: on CPU a row of 32 floats is two cache lines, and wider blocks fall out of the cache."""
+
+
 class TopNodes(NamedTuple):
     """The best nodes of each query: ``ids`` int64 ``[B, k]`` padded with -1, ``scores`` ``[B, k]`` padded with 0."""
 
@@ -54,8 +58,8 @@ def personalized_pagerank(
         tol: a query's iteration stops when x changes by less in L1; the L1 error is then at most
             tol d / (1 - d). float32 resolves no less than 2e-7.
         max_iter: bound of iterations; without it, as many as the geometric bound 2 d^n < tol needs.
-        block: columns at a time; without it, as many as keep x in about 16 MiB, between 8 and 32 (CPU), or all (CUDA,
-            at most 256).
+        block: columns at a time; 32 on CPU and 256 on CUDA if not given. Beside the answer it bounds the memory:
+            about four times block N numbers.
         dtype: float32 or float64.
 
     Returns:
@@ -145,8 +149,7 @@ def _blocks(
     check_positive("max_iter", max_iter)
     check_restart(restart, weights, graph.num_nodes, graph.device)
     if block is None:
-        most = 32 if graph.device.type == "cpu" else 256
-        block = min(most, max(8, 2**24 // max(1, graph.num_nodes * dtype.itemsize)))
+        block = CPU_BLOCK if graph.device.type == "cpu" else CUDA_BLOCK
     check_positive("block", block)
     matrix = graph if isinstance(graph, Transition) and graph.value.dtype == dtype else None
     if matrix is None:

@@ -7,9 +7,9 @@ from torch import Tensor
 
 from qgrag.graph.checks import check_positive
 from qgrag.graph.csr import CSR
-from qgrag.graph.expand import pieces
 from qgrag.graph.ppr import check_damping, check_restart
-from qgrag.graph.ragged import Ragged
+from qgrag.graph.ragged import Ragged, counts_to_ptr, pieces
+from qgrag.graph.top import order_by_score
 from qgrag.graph.transition import Walk, walk
 from qgrag.graph.unique import row_keys
 
@@ -39,6 +39,7 @@ def local_pagerank(
     damping: float = 0.85,
     epsilon: float = 1e-5,
     max_iter: int = 100,
+    refine: int = 32,
     dtype: torch.dtype = torch.float32,
     memory_mb: int = 512,
 ) -> LocalPageRank:
@@ -48,13 +49,14 @@ def local_pagerank(
     starts at the restart distribution; a node u with r(u) > epsilon degree(u) keeps (1 - d) r(u) as score and
     passes d r(u) on along its out-weights (a node without out-weight passes it to the restart distribution). At
     the end a node keeps (1 - d) of what it still holds. These scores are never above the exact ones and miss
-    R = 1 - their sum, known for each query. On an undirected graph R is then shared out by weight, which is where
-    a long walk is found; it is what lets a coarse epsilon still rank hubs well. For the same reason a node of such
-    a graph pushes only what it holds over its even share of the mass that is still on its way.
+    R = 1 - their sum, known for each query. On an undirected graph two things let a coarse epsilon still rank hubs
+    well: the ``refine`` best nodes take in what their neighbours hold, exactly, and the mass still on its way after
+    that is shared out by weight, which is where a long walk is found. For the same reason a node of such a graph
+    pushes only what it holds over its even share of the mass on its way. Both steps are our own.
 
-    Error: the L1 distance to the exact scores is at most ``bound``: R on a directed graph, 2 R on an undirected
-    one, the nodes that are not returned included. Time: at most 1 / ((1 - d) epsilon) slots a query, since each
-    push of u places (1 - d) epsilon degree(u) or more.
+    Error: the L1 distance to the exact scores, nodes that are not returned included, is at most ``bound``: R on a
+    directed graph, on an undirected one R and what was shared out. Time: at most 1 / ((1 - d) epsilon) slots a
+    query, since each push of u places (1 - d) epsilon degree(u) or more, and those of the refined nodes.
 
     Args:
         graph: the graph, walked along its slots; a ``Walk`` made once spares O(S) work in each call.
@@ -63,8 +65,11 @@ def local_pagerank(
         damping: d, in [0, 1).
         epsilon: residual a slot at which a node is left alone; above 0.
         max_iter: bound of rounds.
+        refine: how many of a query's best nodes take one more exact step on an undirected graph; more than are
+            read off pays, 0 leaves it out.
         dtype: float32 or float64.
-        memory_mb: bound of the residuals held and the slots gathered at once, in MiB, for one query at least.
+        memory_mb: bound of the residuals held and the slots gathered at once, in MiB, for one query at least. The
+            keys of the slots that a block has walked are held beside them, 8 bytes each.
 
     Raises:
         ValueError: for seeds out of range, negative or NaN weights, or a parameter out of range.
@@ -80,6 +85,7 @@ def local_pagerank(
     if not epsilon > 0:
         raise ValueError(f"epsilon must be above 0; got {epsilon}")
     check_positive("max_iter", max_iter)
+    check_positive("refine", refine, 0)
     check_positive("memory_mb", memory_mb)
     check_restart(seeds, weights, graph.num_nodes, graph.device)
     if isinstance(graph, CSR):
@@ -92,11 +98,12 @@ def local_pagerank(
         held = min(held, CACHE_BYTES)
     block = max(1, min(seeds.num_rows, held // max(1, graph.num_nodes * dtype.itemsize)))
     residual = torch.zeros(block * graph.num_nodes, dtype=dtype, device=graph.device)
+    max_slots = memory_mb * 2**20 // 64
     parts = []
     for start in range(0, seeds.num_rows, block):
         rows = seeds.rows(start, start + block)
         part = mass[int(seeds.ptr[start]) : int(seeds.ptr[start]) + rows.values.numel()]
-        parts.append(_push(graph, residual, rows, part, damping, epsilon, max_iter, memory_mb * 2**20 // 64))
+        parts.append(_push(graph, residual, rows, part, damping, epsilon, max_iter, refine, max_slots))
     counts = torch.cat([part.nodes.counts() for part in parts])
     nodes = torch.cat([part.nodes.values for part in parts])
     batch = torch.repeat_interleave(counts)
@@ -115,6 +122,7 @@ def _push(
     damping: float,
     epsilon: float,
     max_iter: int,
+    refine: int,
     max_slots: int,
 ) -> LocalPageRank:
     """Pushes for one block; ``residual`` ``[C * N]`` holds r(u) / degree(u), comes as zeros and leaves as zeros."""
@@ -126,7 +134,8 @@ def _push(
     residual.scatter_add_(0, restart_keys, restart)
     frontier = restart_keys[restart > epsilon]
     touched, pushed_keys, pushed_mass = [restart_keys], [frontier[:0]], [restart[:0]]
-    left = (total > 0).to(mass.dtype)
+    seeded = (total > 0).to(mass.dtype)
+    left = seeded
     for _ in range(max_iter):
         if frontier.numel() == 0:
             break
@@ -164,8 +173,10 @@ def _push(
         holds = residual.index_select(0, key) * graph.degree.index_select(0, key % n) > enough if n else key > 0
         pushed_keys.append(key.index_select(0, holds.nonzero().squeeze(1)))
         pushed_mass.append(torch.zeros_like(pushed_keys[-1], dtype=residual.dtype))
-    keys, score = sum_by_key(torch.cat(pushed_keys), torch.cat(pushed_mass))
-    return _settle(graph, residual, keys, score, touched, total > 0, damping)
+    keys, pushed = sum_by_key(torch.cat(pushed_keys), torch.cat(pushed_mass))
+    found = _settle(graph, residual, keys, pushed, seeded, damping, refine, max_slots)
+    _clear(residual, touched)
+    return found
 
 
 def _slots(first: Tensor, degree: Tensor) -> tuple[Tensor, Tensor]:
@@ -176,24 +187,65 @@ def _slots(first: Tensor, degree: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _settle(
-    graph: Walk, residual: Tensor, keys: Tensor, score: Tensor, touched: list[Tensor], seeded: Tensor, damping: float
+    graph: Walk,
+    residual: Tensor,
+    keys: Tensor,
+    pushed: Tensor,
+    seeded: Tensor,
+    damping: float,
+    refine: int,
+    max_slots: int,
 ) -> LocalPageRank:
-    """Adds what the nodes still hold and the shared-out rest, and clears ``residual``."""
+    """Scores from what the nodes pushed and still hold, and on an undirected graph from where the rest is bound."""
     n = max(1, graph.num_nodes)
     node, batch = keys % n, keys // n
-    score = score + (1 - damping) * residual.index_select(0, keys) * graph.degree.index_select(0, node)
-    missing = seeded.to(score.dtype) - score.new_zeros(seeded.numel()).scatter_add_(0, batch, score)
-    missing.clamp_(min=0)
-    bound = missing
-    if graph.stationary is not None:
-        score = score + missing.index_select(0, batch) * graph.stationary.index_select(0, node)
-        bound = 2 * missing
+    score = pushed + (1 - damping) * residual.index_select(0, keys) * graph.degree.index_select(0, node)
+    tail = torch.zeros_like(score)
+    if graph.stationary is not None and keys.numel():
+        on_its_way = seeded - torch.zeros_like(seeded).scatter_add_(0, batch, pushed)
+        tail = damping * on_its_way.clamp_(min=0).index_select(0, batch) * graph.stationary.index_select(0, node)
+        best = order_by_score(batch, (score + tail).float())
+        best = best[_first_of_rows(batch.index_select(0, best), seeded.numel(), refine)]
+        score[best] += (1 - damping) * damping * _pull(graph, residual, keys.index_select(0, best), max_slots)
+        tail[best] *= damping
+    bound = seeded.scatter_add(0, batch, -score).clamp_(min=0).scatter_add_(0, batch, tail)
+    return LocalPageRank(Ragged.from_batch(node, batch, seeded.numel()), score + tail, bound)
+
+
+def _first_of_rows(row: Tensor, num_rows: int, count: int) -> Tensor:
+    """Places of the first ``count`` entries of each row, of rows that do not decrease."""
+    start = counts_to_ptr(torch.bincount(row, minlength=num_rows)).index_select(0, row)
+    return (torch.arange(row.numel(), device=row.device) - start < count).nonzero().squeeze(1)
+
+
+def _pull(graph: Walk, residual: Tensor, keys: Tensor, max_slots: int) -> Tensor:
+    """Mass that the neighbours of each key's node would pass to it if all pushed at once, undirected graphs only.
+
+    The chance to come from u to v is read from v's slot to u: w(u, v) / w(u) is its flow times
+    degree(u) / degree(v) times w(v) / w(u).
+    """
+    assert graph.stationary is not None
+    node = keys % graph.num_nodes
+    inverse = torch.where(graph.stationary > 0, graph.degree.square() / graph.stationary, 0)
+    inflow = residual.new_zeros(keys.numel())
+    first = graph.rowptr.index_select(0, node)
+    degree = graph.rowptr.index_select(0, node + 1) - first
+    for start, stop in pieces(degree, max_slots):
+        slot, owner = _slots(first[start:stop], degree[start:stop])
+        other = graph.col.index_select(0, slot)
+        key = other + (keys - node)[start:stop].index_select(0, owner)
+        held = residual.index_select(0, key) * inverse.index_select(0, other)
+        inflow[start:stop].scatter_add_(0, owner, held.mul_(graph.flow.index_select(0, slot)))
+    return inflow * graph.stationary.index_select(0, node) / graph.degree.index_select(0, node)
+
+
+def _clear(residual: Tensor, touched: list[Tensor]) -> None:
+    """Zeroes what was touched: entry by entry where that is less than all."""
     if 8 * sum(key.numel() for key in touched) < residual.numel():
         for key in touched:
             residual.scatter_(0, key, 0.0)
     else:
         residual.zero_()
-    return LocalPageRank(Ragged.from_batch(node, batch, seeded.numel()), score, bound)
 
 
 def sum_by_key(keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:

@@ -96,3 +96,13 @@ def ragged_arange(counts: Tensor) -> tuple[Tensor, Tensor]:
     starts = torch.cumsum(counts, 0) - counts
     row = torch.repeat_interleave(counts)
     return row, torch.arange(row.numel(), device=counts.device).sub_(starts.index_select(0, row))
+
+
+def pieces(counts: Tensor, budget: int) -> list[tuple[int, int]]:
+    """Cuts ``[0, len(counts))`` into ranges whose counts sum to about ``budget``; one item may exceed it alone."""
+    total = torch.cumsum(counts, 0)
+    if counts.numel() == 0 or int(total[-1]) <= budget:
+        return [(0, counts.numel())]
+    part = (total - counts) // budget
+    ends = torch.cat([(part.diff() > 0).nonzero().squeeze(1) + 1, part.new_tensor([counts.numel()])]).tolist()
+    return list(zip([0, *ends[:-1]], ends, strict=True))

@@ -7,9 +7,8 @@ from torch import Tensor
 
 from qgrag.graph.checks import check_positive, check_seeds
 from qgrag.graph.csr import CSR
-from qgrag.graph.expand import pieces
 from qgrag.graph.paths import Paths
-from qgrag.graph.ragged import Ragged, counts_to_ptr, ragged_arange
+from qgrag.graph.ragged import Ragged, counts_to_ptr, pieces, ragged_arange
 from qgrag.graph.unique import contains, row_keys
 
 CACHED_SLOTS = 2**18

@@ -4,8 +4,7 @@ import torch
 
 from qgrag.graph.checks import check_positive, check_seeds
 from qgrag.graph.csr import CSR
-from qgrag.graph.expand import pieces
-from qgrag.graph.ragged import Ragged
+from qgrag.graph.ragged import Ragged, pieces
 from qgrag.graph.unique import contains, row_keys, sorted_distinct
 
 

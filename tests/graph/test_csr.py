@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 
 from qgrag.graph import Ragged, to_csr
-from qgrag.graph.expand import pieces
+from qgrag.graph.ragged import pieces
 from tests.graph.conftest import PROPERTY, csr_of, graphs
 
 

@@ -54,22 +54,38 @@ def test_scores_are_those_of_networkx(case: tuple, weighted: bool, undirected: b
 
 
 @PROPERTY
-@given(graphs_and_seeds(), st.booleans(), st.booleans(), st.sampled_from([1e-1, 1e-2, 1e-5]), st.booleans())
+@given(
+    graphs_and_seeds(),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([1e-1, 1e-2, 1e-5]),
+    st.booleans(),
+    st.integers(0, 4),
+)
 def test_local_scores_keep_their_bound(
-    case: tuple, weighted: bool, undirected: bool, epsilon: float, cut_short: bool
+    case: tuple, weighted: bool, undirected: bool, epsilon: float, cut_short: bool, refine: int
 ) -> None:
     num_nodes, edges, seeds = case
     csr = csr_of(num_nodes, edges, torch.device("cpu"), weighted=weighted, undirected=undirected)
     batch = ragged(seeds, csr.device)
     exact = personalized_pagerank(csr, batch, tol=1e-13, dtype=torch.float64)
     max_iter = 2 if cut_short else 1000
-    local = local_pagerank(csr, batch, epsilon=epsilon, max_iter=max_iter, dtype=torch.float64)
+    local = local_pagerank(csr, batch, epsilon=epsilon, max_iter=max_iter, refine=refine, dtype=torch.float64)
     away = (exact - dense(local, num_nodes)).abs().sum(1)
     assert (away <= local.bound + 1e-11).all()
     if not undirected:
         assert (dense(local, num_nodes) <= exact + 1e-12).all()
-    if epsilon == 1e-5 and not cut_short:
-        assert (local.bound <= 2 * epsilon * max(1, csr.num_slots)).all() or weighted or not undirected
+
+
+def test_refining_brings_the_best_nodes_nearer(hub_csr: CSR, device: torch.device) -> None:
+    batch = ragged(SEEDS, device)
+    exact = personalized_pagerank(hub_csr, batch, tol=1e-12, dtype=torch.float64)
+    best = exact.topk(5).indices
+    away = [
+        (exact - dense(local_pagerank(walk(hub_csr), batch, epsilon=1e-4, refine=refine), 3000)).abs().gather(1, best)
+        for refine in (0, 20)
+    ]
+    assert away[1].sum() < 0.5 * away[0].sum()
 
 
 def random_graph(num_nodes: int, num_edges: int, seed: int) -> EdgeList:
