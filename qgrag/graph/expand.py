@@ -8,10 +8,7 @@ from torch import Tensor
 
 from qgrag.graph.checks import check_index, check_positive, check_seeds
 from qgrag.graph.csr import CSR
-from qgrag.graph.ragged import Ragged, counts_to_ptr, pieces
-
-HOP_BITS = 8
-HOPS = (1 << HOP_BITS) - 1
+from qgrag.graph.ragged import Ragged, counts_to_ptr, pieces, ragged_arange
 
 NodeScores = Tensor | Callable[[Tensor, Tensor], Tensor]
 
@@ -46,7 +43,7 @@ def expand(
     Args:
         neighbours: int64 ``[N, k]``, the out-neighbours of each node, padded with -1; or a CSR.
         seeds: ``B`` rows of node ids; repeats count once, a row without seeds stays empty.
-        hops: 0 to 255; 0 returns the seeds.
+        hops: at least 0; 0 returns the seeds.
         scores: what the cap and the order go by within a hop: floating ``[N]`` or ``[B, N]``, or a function of
             (query id ``[M]``, node id ``[M]``) that returns ``[M]``. Without it the lower id goes first.
         max_nodes: keep the best so many of a query, seeds among them.
@@ -65,8 +62,6 @@ def expand(
     num_nodes = neighbours.num_nodes if isinstance(neighbours, CSR) else neighbours.size(0)
     check_seeds(seeds, num_nodes, neighbours.device)
     check_positive("hops", hops, 0)
-    if hops > HOPS:
-        raise ValueError(f"hops must be at most {HOPS}; got {hops}")
     check_positive("memory_mb", memory_mb)
     if max_nodes is not None:
         check_positive("max_nodes", max_nodes)
@@ -77,99 +72,117 @@ def expand(
             f"scores must be [{num_nodes}] or [{seeds.num_rows}, {num_nodes}]; got shape {tuple(scores.shape)}"
         )
     max_slots = max(1, memory_mb * 2**20 // 64)
-    key = _Key(max(1, num_nodes - 1).bit_length())
-    met = _first_met(key.pack(seeds.batch(), seeds.values))
+    key = _Key.fit(seeds.num_rows, num_nodes, hops)
+    met = _first_met(key.pack(seeds.batch(), seeds.values), key)
+    levels = [met]
     for hop in range(hops):
-        frontier = met[(met & HOPS) == hop] if hop else met
+        frontier = levels[-1]
         if max_nodes is not None:
             below = torch.bincount(key.batch(met), minlength=seeds.num_rows) < max_nodes
             frontier = frontier[below[key.batch(frontier)]]
         if frontier.numel() == 0:
             break
         reached = _neighbours(neighbours, key, frontier, max_slots)
-        met = _first_met(torch.cat([met, *(part + (hop + 1) for part in reached)]))
-    if scores is None:
-        return _by_id(met, key, seeds.num_rows, max_nodes)
-    return _by_score(met, key, seeds.num_rows, scores, max_nodes)
+        met = _first_met(torch.cat([met, *(part + (hop + 1) for part in reached)]), key)
+        levels.append(met.index_select(0, (key.hop(met) == hop + 1).nonzero().squeeze(1)))
+    ordered = _by_id(levels, key, seeds.num_rows) if scores is None else _by_score(met, key, scores)
+    return _unpack(ordered, key, seeds.num_rows, max_nodes)
 
 
 class _Key(NamedTuple):
-    """Query, node and hop in one int64, in this order of significance; ``node_bits`` hold a node."""
+    """Query, node and hop in one integer, in this order of significance; int32 where they fit, to sort faster."""
 
     node_bits: int
+    hop_bits: int
+    dtype: torch.dtype
+
+    @classmethod
+    def fit(cls, num_rows: int, num_nodes: int, hops: int) -> "_Key":
+        """The narrowest layout."""
+        node_bits, hop_bits = max(1, num_nodes - 1).bit_length(), (hops + 1).bit_length()
+        bits = node_bits + hop_bits + max(1, num_rows).bit_length()
+        return cls(node_bits, hop_bits, torch.int32 if bits < 32 else torch.int64)
 
     def pack(self, batch: Tensor, node: Tensor) -> Tensor:
         """Keys of hop 0."""
-        return (batch << (self.node_bits + HOP_BITS)) + (node << HOP_BITS)
+        return ((batch << (self.node_bits + self.hop_bits)) + (node << self.hop_bits)).to(self.dtype)
 
     def batch(self, key: Tensor) -> Tensor:
         """Query of each key."""
-        return key >> (self.node_bits + HOP_BITS)
+        return key >> (self.node_bits + self.hop_bits)
 
     def node(self, key: Tensor) -> Tensor:
         """Node of each key."""
-        return (key >> HOP_BITS) & ((1 << self.node_bits) - 1)
+        return (key >> self.hop_bits) & ((1 << self.node_bits) - 1)
+
+    def hop(self, key: Tensor) -> Tensor:
+        """Hop of each key."""
+        return key & ((1 << self.hop_bits) - 1)
+
+    def row_starts(self, key: Tensor, num_rows: int) -> Tensor:
+        """Where each query's keys start among sorted ones, int64 ``[B + 1]``."""
+        rows = torch.arange(num_rows + 1, device=key.device) << (self.node_bits + self.hop_bits)
+        return torch.searchsorted(key, rows.to(self.dtype))
 
 
-def _first_met(key: Tensor) -> Tensor:
+def _first_met(keys: Tensor, key: _Key) -> Tensor:
     """Sorts, and keeps the lowest hop of each query and node."""
-    key = torch.sort(key).values
-    place = key >> HOP_BITS
-    first = torch.ones_like(key, dtype=torch.bool)
+    keys = torch.sort(keys).values
+    place = keys >> key.hop_bits
+    first = torch.ones_like(keys, dtype=torch.bool)
     torch.ne(place[1:], place[:-1], out=first[1:])
-    return key.index_select(0, first.nonzero().squeeze(1))
+    return keys.index_select(0, first.nonzero().squeeze(1))
 
 
 def _neighbours(neighbours: Tensor | CSR, key: _Key, frontier: Tensor, max_slots: int) -> list[Tensor]:
     """Keys of hop 0 one step from ``frontier``; more than one piece is made distinct piece by piece."""
     nodes = key.node(frontier)
-    own = key.pack(key.batch(frontier), torch.zeros_like(frontier))
+    own = frontier - (nodes << key.hop_bits) - key.hop(frontier)
     parts = []
     if isinstance(neighbours, Tensor):
-        for rows, base in zip(*(x.split(max(1, max_slots // max(1, neighbours.size(1)))) for x in (nodes, own))):
+        width = max(1, neighbours.size(1))
+        for rows, base in zip(*(part.split(max(1, max_slots // width)) for part in (nodes, own)), strict=True):
             reached = neighbours.index_select(0, rows)
-            check_index("neighbours", reached.clamp(min=0), neighbours.size(0))
-            found = ((reached << HOP_BITS) + base[:, None]).flatten()
-            real = (reached.flatten() >= 0).nonzero().squeeze(1)
-            parts.append(found if real.numel() == found.numel() else found.index_select(0, real))
+            low, high = reached.aminmax() if reached.numel() else (0, 0)
+            if high >= neighbours.size(0):
+                check_index("neighbours", reached.clamp(min=0), neighbours.size(0))
+            found = ((reached.to(key.dtype) << key.hop_bits) + base[:, None]).flatten()
+            parts.append(found if low >= 0 else found[reached.flatten() >= 0])
     else:
         for start, stop in pieces(neighbours.rowptr[nodes + 1] - neighbours.rowptr[nodes], max_slots):
             owner, slot = neighbours.slots(nodes[start:stop])
-            parts.append((neighbours.col.index_select(0, slot) << HOP_BITS) + own[start:stop].index_select(0, owner))
-    return parts if len(parts) == 1 else [_first_met(part) for part in parts]
+            reached = neighbours.col.index_select(0, slot).to(key.dtype)
+            parts.append((reached << key.hop_bits) + own[start:stop].index_select(0, owner))
+    return parts if len(parts) == 1 else [_first_met(part, key) for part in parts]
 
 
-def _by_id(met: Tensor, key: _Key, num_rows: int, max_nodes: int | None) -> Expansion:
-    """Orders each row by hop, then id: every hop's nodes are moved to their place, no sort."""
-    hop = met & HOPS
-    counts = torch.bincount(key.batch(met), minlength=num_rows)
-    start = counts_to_ptr(counts)[:-1]
-    order = torch.empty_like(met)
-    for level in range(int(hop.max()) + 1 if met.numel() else 0):
-        place = (hop == level).nonzero().squeeze(1)
-        batch = key.batch(met.index_select(0, place))
-        count = torch.bincount(batch, minlength=num_rows)
-        shift = start - (torch.cumsum(count, 0) - count)
-        order[torch.arange(place.numel(), device=place.device) + shift.index_select(0, batch)] = place
-        start = start + count
-    return _cut(met.index_select(0, order), key, num_rows, max_nodes)
+def _by_id(levels: list[Tensor], key: _Key, num_rows: int) -> Tensor:
+    """Keys of each row by hop, then id: the sorted levels are dealt to their rows, no sort."""
+    starts = [key.row_starts(level, num_rows) for level in levels]
+    at = torch.stack(starts).sum(0)[:-1]
+    ordered = levels[0].new_empty(sum(level.numel() for level in levels))
+    for level, start in zip(levels, starts, strict=True):
+        counts = start.diff()
+        place = torch.repeat_interleave(at - start[:-1], counts, output_size=level.numel())
+        ordered.scatter_(0, place.add_(torch.arange(level.numel(), device=level.device)), level)
+        at = at + counts
+    return ordered
 
 
-def _by_score(met: Tensor, key: _Key, num_rows: int, scores: NodeScores, max_nodes: int | None) -> Expansion:
-    """Orders each row by hop, then score, then id."""
-    batch, node = key.batch(met), key.node(met)
+def _by_score(met: Tensor, key: _Key, scores: NodeScores) -> Tensor:
+    """Keys of each row by hop, then score, then id."""
+    batch, node = key.batch(met).long(), key.node(met).long()
     value = scores(batch, node) if callable(scores) else scores[node] if scores.dim() == 1 else scores[batch, node]
     order = torch.argsort(value, descending=True, stable=True)
-    order = order[torch.argsort((batch << HOP_BITS)[order] + (met & HOPS)[order], stable=True)]
-    return _cut(met[order], key, num_rows, max_nodes)
+    level = ((batch << key.hop_bits) + key.hop(met))[order]
+    return met[order[torch.argsort(level, stable=True)]]
 
 
-def _cut(met: Tensor, key: _Key, num_rows: int, max_nodes: int | None) -> Expansion:
-    """Unpacks keys that stand in their final order, the first ``max_nodes`` of each row."""
-    batch = key.batch(met)
+def _unpack(ordered: Tensor, key: _Key, num_rows: int, max_nodes: int | None) -> Expansion:
+    """The first ``max_nodes`` of each row of keys that stand in their final order."""
+    counts = torch.bincount(key.batch(ordered), minlength=num_rows)
     if max_nodes is not None:
-        counts = torch.bincount(batch, minlength=num_rows)
-        first = counts_to_ptr(counts).index_select(0, batch)
-        kept = (torch.arange(met.numel(), device=met.device) - first < max_nodes).nonzero().squeeze(1)
-        met, batch = met.index_select(0, kept), batch.index_select(0, kept)
-    return Expansion(Ragged.from_batch(key.node(met), batch, num_rows), met & HOPS)
+        _, place = ragged_arange(counts)
+        ordered = ordered[place < max_nodes]
+        counts = counts.clamp(max=max_nodes)
+    return Expansion(Ragged(key.node(ordered).long(), counts_to_ptr(counts)), key.hop(ordered).long())
