@@ -41,7 +41,7 @@ class CountingTransition(Transition):
 
 def count_columns(graph: Transition, seeds: Ragged, block: int) -> int:
     """Products times columns that answering ``seeds`` takes."""
-    counting = CountingTransition(graph.rowptr, graph.col, graph.value, graph.dangling)
+    counting = CountingTransition(graph.rowptr, graph.col, graph.value, graph.dangling, graph.reversible)
     CountingTransition.steps = 0
     personalized_pagerank_topk(counting, seeds, 10, block=block)
     return CountingTransition.steps * min(block, seeds.num_rows)

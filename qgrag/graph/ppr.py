@@ -19,6 +19,9 @@ CHECK_EVERY = 4
 """Iterations before the first look at the change; at most twice as many between two later looks."""
 
 
+ROUNDING_FLOOR = 64
+"""Change, in units of the dtype's rounding, under which a change that no longer falls is rounding and not error."""
+
 CPU_BLOCK, CUDA_BLOCK = 32, 256
 """Columns of a block: on CPU a row of 32 floats is two cache lines, and wider blocks fall out of the cache."""
 
@@ -45,9 +48,12 @@ def personalized_pagerank(
 
     d is the damping, s the query's restart distribution, W D^-1 the out-weights normalised to 1 a node, and m(x)
     the score of nodes without out-weight, which walks back to s (networkx: ``dangling=personalization``). Power
-    iteration (Page et al. 1999; Haveliwala 2002). Written here because ``torch_geometric.utils.get_ppr`` takes
-    neither weights nor restart distributions. O(B S log(1/tol) / log(1/d)) time for S slots, split into blocks of
-    columns, since a block whose vectors fit the cache runs several times faster than a wide one.
+    iteration (Page et al. 1999; Haveliwala 2002); on an undirected graph that mixes slowly, such as a bipartite
+    one, Chebyshev's semi-iteration takes over (Golub and Varga 1961), whose error falls by d / (1 + sqrt(1 - d^2))
+    a time, 0.56 for d = 0.85, where the power iteration's falls by d at worst. Written here because
+    ``torch_geometric.utils.get_ppr`` takes neither weights nor restart distributions. O(B S log(1/tol)) time for S
+    slots, split into blocks of columns, since a block whose vectors fit the cache runs several times faster than a
+    wide one.
 
     Args:
         graph: the graph, walked along its slots; a ``Transition`` made once spares the sort in each call.
@@ -55,8 +61,9 @@ def personalized_pagerank(
             normalised to 1. A row without weight gets scores of 0.
         weights: floating ``[M]``, one for each id in ``restart``; 1 each if not given.
         damping: d, in [0, 1).
-        tol: a query's iteration stops when x changes by less in L1; the L1 error is then at most
-            tol d / (1 - d). float32 resolves no less than 2e-7.
+        tol: a block's iteration stops when every x changes by less in L1; the L1 error is then at most
+            tol d / (1 - d). float32 takes 2e-7 or more, and stops where rounding keeps the change from falling, at
+            8e-6 at worst.
         max_iter: bound of iterations; without it, as many as the geometric bound 2 d^n < tol needs.
         block: columns at a time; 32 on CPU and 256 on CUDA if not given. Beside the answer it bounds the memory:
             about four times block N numbers.
@@ -213,9 +220,10 @@ def restart_columns(
 
 
 def _iterate(matrix: Transition, s: Tensor, damping: float, tol: float, max_iter: int) -> Tensor:
-    """Power iteration of a block; looks at the change where the rate so far says that it is small enough."""
+    """Fixed point of a block; looks at the change where the rate so far says that it is small enough."""
     restart = _Restart(s)
-    x = s
+    x, before, weight = s, s, 0.0
+    chebyshev = damping / (1 + math.sqrt(1 - damping**2))
     look, last_look, last_change = CHECK_EVERY, 0, math.inf
     for iteration in range(1, max_iter + 1):
         back = torch.full((s.size(1),), 1 - damping, dtype=s.dtype, device=s.device)
@@ -224,14 +232,21 @@ def _iterate(matrix: Transition, s: Tensor, damping: float, tol: float, max_iter
         y = restart.add(matrix.step(x).mul_(damping), back)
         if iteration in (look, max_iter):
             change = float((x - y).abs_().sum(0).max()) if s.numel() else 0.0
-            if change < tol:
-                return y
             rate = (change / last_change) ** (1 / (iteration - last_look))
+            if change < tol or (rate > 0.9 and change < ROUNDING_FLOOR * torch.finfo(s.dtype).eps):
+                return y.clamp_(min=0)
+            if matrix.reversible and weight == 0 and chebyshev < rate < 1:
+                weight = 1.0
+            rate = chebyshev if weight else rate
             ahead = math.log(tol / change) / math.log(rate) if 0 < rate < 1 else CHECK_EVERY
             look, last_look, last_change = iteration + min(2 * CHECK_EVERY, math.ceil(ahead)), iteration, change
-        x = y
+        if weight > 1:
+            y = y.sub_(before).mul_(weight).add_(before)
+        if weight:
+            weight = 2 / (2 - damping**2) if weight == 1 else 1 / (1 - damping**2 * weight / 4)
+        x, before = y, x
     logger.warning("personalised PageRank stopped after %d iterations, above the tolerance %g", max_iter, tol)
-    return x
+    return x.clamp_(min=0)
 
 
 class _Restart:

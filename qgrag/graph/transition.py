@@ -21,12 +21,14 @@ class Transition:
         col: int32 ``[S]``, the node u that each entry comes from.
         value: floating ``[S]``, w(u, v) divided by the sum of u's out-weights.
         dangling: int64 ``[D]``, nodes whose out-weights sum to 0.
+        reversible: whether the graph is undirected, so that all eigenvalues are real.
     """
 
     rowptr: Tensor
     col: Tensor
     value: Tensor
     dangling: Tensor
+    reversible: bool = False
 
     @property
     def num_nodes(self) -> int:
@@ -93,6 +95,7 @@ def transition(csr: CSR, *, dtype: torch.dtype = torch.float32) -> Transition:
         col=row[order].to(index),
         value=chance[order].to(dtype),
         dangling=(out == 0).nonzero().squeeze(1),
+        reversible=csr.undirected,
     )
 
 

@@ -53,6 +53,20 @@ def test_scores_are_those_of_networkx(case: tuple, weighted: bool, undirected: b
     torch.testing.assert_close(single.double(), expected, atol=1e-5, rtol=0)
 
 
+def test_bipartite_graphs_need_few_iterations(device: torch.device, caplog: pytest.LogCaptureFixture) -> None:
+    generator = torch.Generator().manual_seed(5)
+    left = torch.randint(0, 400, (1500,), generator=generator)
+    right = torch.randint(400, 900, (1500,), generator=generator)
+    edges = list(zip(left.tolist(), right.tolist(), [1.0] * 1500, strict=True))
+    csr = csr_of(900, edges, device)
+    seeds = ragged([[3], [3, 401, 401], [899]], device)
+    expected = [reference(networkx_of(900, edges), row, 0.85) for row in seeds.to_lists()]
+    with caplog.at_level(logging.WARNING):
+        scores = personalized_pagerank(csr, seeds, max_iter=45)
+    assert not caplog.records
+    torch.testing.assert_close(scores.cpu(), torch.tensor(expected), atol=1e-5, rtol=0)
+
+
 @PROPERTY
 @given(
     graphs_and_seeds(),
