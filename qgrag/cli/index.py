@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from qgrag.cli.llm_arguments import add_llm_arguments, with_llm_arguments
 from qgrag.cli.parsing import command_parser
-from qgrag.cli.show import show_problems
+from qgrag.cli.show import show_problems, show_usage
 from qgrag.config import from_plain, load_yaml
 from qgrag.corpus.readers import read_corpus
 from qgrag.errors import ConfigError
@@ -25,6 +26,8 @@ processed, what is gone is dropped, and a run that was stopped goes on where it 
   qgrag index notes/ --out my-index                        a folder of .txt, .md, .pdf, .docx, .html
   qgrag index corpus.jsonl --out my-index --dry-run        what would be done
   qgrag index notes/ --out my-index --config my.yaml --chunks.tokens 512
+  qgrag index notes/ --out my-index --config configs/index/llm.yaml --llm-base-url http://localhost:8000/v1 \\
+    --llm-model NAME --max-calls 1000                      pairs and facts by a language model
 """
 
 
@@ -41,7 +44,14 @@ def make_parser() -> ArgumentParser:
         default="stop",
         help="what to do with an input that cannot be read",
     )
-    parser.add_argument("--dry-run", action="store_true", help="say what would be done, write nothing")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done and spent, write nothing")
+    add_llm_arguments(parser)
+    parser.add_argument(
+        "--no-cache",
+        action="store_true",
+        help="ask the language model for everything anew and keep no answer, to measure; a stopped build then keeps "
+        "whole batches of chunks only",
+    )
     parser.add_class_arguments(IndexConfig)
     return parser
 
@@ -55,9 +65,9 @@ def run(arguments: Sequence[str]) -> int:
     corpus = read_corpus(Path(args.documents), format=args.format, encoding=args.encoding, on_error=args.on_error)
     show_problems(console, corpus.problems)
     if args.dry_run:
-        show_plan(console, plan_index(corpus.documents, args.out, config))
+        show_plan(console, plan_index(corpus.documents, args.out, config, llm_cache=not args.no_cache))
     else:
-        show_report(console, build_index(corpus.documents, args.out, config))
+        show_report(console, build_index(corpus.documents, args.out, config, llm_cache=not args.no_cache))
     return 0
 
 
@@ -74,10 +84,17 @@ def validate_config_files(arguments: Sequence[str], cls: type) -> None:
 
 def config_from(args: Namespace) -> IndexConfig:
     values: dict[str, Any] = {field.name: args[field.name] for field in dataclasses.fields(IndexConfig)}
+    values["llm"] = with_llm_arguments(values["llm"], args)
     try:
-        return IndexConfig(**values)
+        config = IndexConfig(**values)
     except ValueError as error:
         raise ConfigError(str(error)) from error
+    if (args.llm_model or args.llm_base_url) and not config.asks_llm:
+        raise ConfigError(
+            "a language model is named, but nothing asks it: set query_graph.generator or knowledge_graph.extractor, "
+            "for example with --config configs/index/llm.yaml"
+        )
+    return config
 
 
 def show_plan(console: Console, plan: BuildPlan) -> None:
@@ -86,6 +103,14 @@ def show_plan(console: Console, plan: BuildPlan) -> None:
         f"{plan.chunks} chunks in all, {plan.new_chunks} of them to embed and extract; "
         f"{plan.duplicates} documents repeat another's content. Nothing was written."
     )
+    if plan.estimates:
+        table = Table(title="asked of the language model, by estimate", title_justify="left")
+        for name in ("step", "calls", "cached", "prompt tokens", "answer tokens"):
+            table.add_column(name, justify="left" if name == "step" else "right")
+        for e in plan.estimates:
+            numbers = (e.calls, e.cache_hits, e.prompt_tokens, e.completion_tokens)
+            table.add_row(e.step, *(f"{number:,}" for number in numbers))
+        console.print(table)
 
 
 def show_report(console: Console, report: BuildReport) -> None:
@@ -100,10 +125,11 @@ def show_report(console: Console, report: BuildReport) -> None:
         table.add_row(stage, f"{seconds:.1f}")
     console.print(table)
     console.print(", ".join(f"{count} {name.replace('_', ' ')}" for name, count in report.counts.items()))
-    for failure in report.failures[:20]:
-        console.print(f"[yellow]failed[/] {escape(failure)}", highlight=False)
+    show_usage(console, report.usage, "asked of the language model")
+    show_problems(console, report.empty, "empty", most=5)
+    show_problems(console, report.failures, "failed")
     if report.failures:
-        console.print(f"{len(report.failures)} chunks failed and are tried again by the next qgrag index")
+        console.print(f"{len(report.failures)} extractions failed and are tried again by the next qgrag index")
 
 
 def describe_changes(changes: Changes) -> str:

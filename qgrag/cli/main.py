@@ -12,7 +12,10 @@ from qgrag.errors import QgragError
 COMMANDS = {
     "index": "build an index from documents, or bring one up to date",
     "retrieve": "ask an index questions and get ranked, traceable chunks",
+    "ask": "ask an index questions and get answers with the chunks that they cite",
     "eval": "measure retrievers on a data set",
+    "train": "train an embedding model, or the reward model that chooses subgraphs",
+    "data": "make training data from gold questions or from an index",
     "info": "show what an index holds",
     "check": "look for damage and orphans in an index",
 }

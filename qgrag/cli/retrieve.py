@@ -4,11 +4,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentParser, Namespace
 from rich.console import Console
 from rich.markup import escape
 
-from qgrag.cli.parsing import command_parser
+from qgrag.cli.parsing import command_parser, options_first
+from qgrag.cli.show import write_rows
 from qgrag.corpus.queries import Query, read_queries
 from qgrag.errors import InputError
 from qgrag.index.reader import Index
@@ -25,6 +26,12 @@ EXAMPLES = """Ask an index questions.
 
 def make_parser() -> ArgumentParser:
     parser = command_parser("retrieve", EXAMPLES)
+    add_query_arguments(parser)
+    return parser
+
+
+def add_query_arguments(parser: ArgumentParser) -> None:
+    """What every command takes that puts questions to an index."""
     parser.add_argument("index", type=str, help="folder of an index")
     parser.add_argument("questions", type=str, nargs="*", help="questions, each in quotes")
     parser.add_argument(
@@ -41,21 +48,17 @@ def make_parser() -> ArgumentParser:
     parser.add_argument("--batch-size", type=int, default=256, help="questions scored together; bounds memory")
     parser.add_argument("--device", type=str, default="auto", help="auto, cpu, cuda, cuda:1, ...")
     parser.add_argument("--explain", action="store_true", help="print the evidence of each hit")
-    return parser
 
 
 def run(arguments: Sequence[str]) -> int:
-    args = make_parser().parse_args(arguments)
-    queries = [Query(str(i), text) for i, text in enumerate(args.questions)]
-    if args.queries:
-        queries += read_queries(Path(args.queries))
-    if not queries:
-        raise InputError("no question: give some in quotes, or --queries FILE")
+    parser = make_parser()
+    args = parser.parse_args(options_first(parser, arguments))
+    queries = given_queries(args)
     index = Index.open(args.index, device=args.device)
     retriever = load_retriever(index, args.retriever)
     results = retriever.retrieve([q.text for q in queries], top_k=args.top_k, batch_size=args.batch_size)
     if args.out:
-        write_results(Path(args.out), queries, results)
+        write_rows(Path(args.out), ({"id": query.id, **result.to_dict()} for query, result in zip(queries, results)))
         Console(stderr=True).print(f"{len(results)} results written to {escape(args.out)}", highlight=False)
     else:
         for result in results:
@@ -63,13 +66,18 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def write_results(path: Path, queries: Sequence[Query], results: Sequence[RetrievalResult]) -> None:
-    """One JSON object a line: the query's id and everything in its `RetrievalResult`."""
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("w", encoding="utf-8") as file:
-        for query, result in zip(queries, results):
-            file.write(json.dumps({"id": query.id, **result.to_dict()}, ensure_ascii=False) + "\n")
-    partial.replace(path)
+def given_queries(args: Namespace) -> list[Query]:
+    """The questions of the command line, then those of `--queries`.
+
+    Raises:
+        InputError: there is none.
+    """
+    queries = [Query(str(i), text) for i, text in enumerate(args.questions)]
+    if args.queries:
+        queries += read_queries(Path(args.queries))
+    if not queries:
+        raise InputError("no question: give some in quotes, or --queries FILE")
+    return queries
 
 
 def show_result(console: Console, result: RetrievalResult, *, explain: bool) -> None:

@@ -1,9 +1,13 @@
 """What several commands print."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
 
 def show_problems(console: Console, problems: Sequence[object], label: str = "left out", most: int = 20) -> None:
@@ -12,3 +16,26 @@ def show_problems(console: Console, problems: Sequence[object], label: str = "le
         console.print(f"[yellow]{label}[/] {escape(str(problem))}", highlight=False)
     if len(problems) > most:
         console.print(f"[yellow]{label}[/] {len(problems) - most} more", highlight=False)
+
+
+def show_usage(console: Console, usage: Mapping[str, Mapping[str, float]], title: str) -> None:
+    """A row a step that asked a language model; nothing where none was asked."""
+    if not usage:
+        return
+    table = Table(title=title, title_justify="left")
+    table.add_column("step")
+    for name in ("calls", "cached", "prompt tokens", "answer tokens", "asked again", "failed", "seconds"):
+        table.add_column(name, justify="right")
+    columns = ("calls", "cache_hits", "prompt_tokens", "completion_tokens", "asked_again", "failures")
+    for step, numbers in usage.items():
+        table.add_row(step, *(f"{numbers[column]:,}" for column in columns), f"{numbers['seconds']:,.1f}")
+    console.print(table)
+
+
+def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """One JSON object a line, written beside `path` and then renamed."""
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    partial.replace(path)

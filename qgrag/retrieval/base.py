@@ -11,6 +11,7 @@ from torch import Tensor
 
 from qgrag.errors import InputError
 from qgrag.index.reader import Index
+from qgrag.llm.usage import Meter, measure
 from qgrag.progress import progress
 from qgrag.retrieval.results import Hit, RetrievalResult
 
@@ -26,7 +27,7 @@ class Ranking:
         scores: float32 [B, K], never rising along a row.
         evidence: of each query a JSON-serialisable dict; empty where there is nothing to tell.
         hit_evidence: of each query a map from chunk row to the items that brought the chunk.
-        usage: of each query LLM calls, tokens and seconds by step.
+        usage: of each query LLM calls, tokens and seconds by step, beside those that `retrieve` measures itself.
     """
 
     chunks: Tensor
@@ -73,7 +74,9 @@ class Retriever(ABC):
             for start in range(0, len(checked), batch_size):
                 batch = checked[start : start + batch_size]
                 vectors = self.index.embedder.encode_queries(batch) if self.needs_vectors else None
-                results.extend(self._results(batch, self.rank(batch, vectors, top_k)))
+                with measure() as meter:
+                    ranking = self.rank(batch, vectors, top_k)
+                results.extend(self._results(batch, ranking, meter))
                 bar.advance(len(batch))
         return results
 
@@ -87,7 +90,7 @@ class Retriever(ABC):
             top_k: columns of the ranking, at most.
         """
 
-    def _results(self, queries: Sequence[str], ranking: Ranking) -> Iterable[RetrievalResult]:
+    def _results(self, queries: Sequence[str], ranking: Ranking, meter: Meter) -> Iterable[RetrievalResult]:
         rows, scores = ranking.chunks.tolist(), ranking.scores.tolist()
         for b, query in enumerate(queries):
             brought = ranking.hit_evidence[b] if ranking.hit_evidence else {}
@@ -99,7 +102,7 @@ class Retriever(ABC):
                 self.name,
                 hits,
                 ranking.evidence[b] if ranking.evidence else {},
-                ranking.usage[b] if ranking.usage else {},
+                {**(ranking.usage[b] if ranking.usage else {}), **meter.to_dict(query)},
             )
 
     def _hit(self, row: int, score: float, evidence: list[dict[str, Any]]) -> Hit:

@@ -7,7 +7,10 @@ from typing import Any
 from qgrag.config import from_plain, load_yaml, unknown_name
 from qgrag.errors import ConfigError
 from qgrag.index.reader import Index
+from qgrag.llm.model import LanguageModel
+from qgrag.llm.prompts import Prompts
 from qgrag.retrieval.base import Retriever
+from qgrag.retrieval.llm_steps import llm_steps
 
 RETRIEVERS = {
     "naive": ("qgrag.retrieval.naive", "NaiveRetriever", None),
@@ -17,13 +20,17 @@ RETRIEVERS = {
 }
 
 
-def load_retriever(index: Index, name: str, **parameters: Any) -> Retriever:
+def load_retriever(
+    index: Index, name: str, *, model: LanguageModel | None = None, prompts: Prompts | None = None, **parameters: Any
+) -> Retriever:
     """A retriever on an index.
 
     Args:
         index: what is searched.
         name: a registered name (`naive`, `bm25`, `hybrid`, `qcg`, ...), or the path of a YAML file that holds
             `retriever: NAME` and the retriever's parameters.
+        model: takes the steps that a language model can take, in place of rules.
+        prompts: what it is asked with.
         parameters: fields of the retriever's configuration, over those of the file.
 
     Raises:
@@ -47,4 +54,6 @@ def load_retriever(index: Index, name: str, **parameters: Any) -> Retriever:
         if parameters:
             raise ConfigError(f"{where}: {name} takes no parameters, but {', '.join(parameters)} was given")
         return retriever(index)
-    return retriever(index, from_plain(getattr(module, config_name), parameters, where=where))  # type: ignore[call-arg]
+    config = from_plain(getattr(module, config_name), parameters, where=where)
+    steps = llm_steps(name, config, model, prompts) if model is not None else {}
+    return retriever(index, config, **steps)  # type: ignore[call-arg]

@@ -100,7 +100,7 @@ def test_an_index_by_a_language_model_needs_none_to_be_searched(tmp_path, embedd
 
 @pytest.mark.parametrize("most", [0, 3, 6])
 def test_a_spent_budget_stops_and_the_next_build_pays_for_the_rest_alone(server, tmp_path, embedder, most):
-    with pytest.raises(BuildStoppedError, match="the budget is spent .* Finished work is kept"):
+    with pytest.raises(BuildStoppedError, match=r"the budget is spent .* Finished work is kept"):
         build_index(DOCUMENTS, tmp_path / "i", asking(server, max_calls=most), embedder=embedder)
     assert len(server.calls) == most
     assert not (tmp_path / "i" / "manifest.json").exists()

@@ -1,0 +1,122 @@
+"""`qgrag ask`: questions to answers with the chunks that they cite."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from jsonargparse import ArgumentParser, Namespace
+from rich.console import Console
+from rich.markup import escape
+
+from qgrag.cli.llm_arguments import add_llm_arguments, with_llm_arguments
+from qgrag.cli.parsing import command_parser, options_first
+from qgrag.cli.retrieve import add_query_arguments, given_queries, show_result
+from qgrag.cli.show import show_usage, write_rows
+from qgrag.config import from_plain, load_yaml
+from qgrag.errors import ConfigError
+from qgrag.generation.answers import Answer, AnswerConfig, AnswerWriter
+from qgrag.index.reader import Index
+from qgrag.llm.cached_model import CachedLanguageModel
+from qgrag.llm.config import LLMConfig
+from qgrag.llm.load import load_language_model
+from qgrag.llm.usage import sum_usages
+from qgrag.retrieval.registry import load_retriever
+from qgrag.retrieval.results import RetrievalResult
+
+EXAMPLES = """Ask an index questions and get answers from what it retrieves, with the chunks that they cite. With no
+language model named, the evidence alone is shown.
+
+  qgrag ask my-index "Who founded the conservatory?"                          the evidence alone
+  qgrag ask my-index --llm-base-url http://localhost:8000/v1 --llm-model NAME "a question" "another"
+  qgrag ask my-index --llm configs/llm/smollm2.yaml --top-k 2 --evidence-tokens 600 "a question"
+  qgrag ask my-index --llm my.yaml --style long --retriever fg --queries q.jsonl --out answers.jsonl
+"""
+
+NO_MODEL = (
+    "No language model is configured, so here is the evidence alone. "
+    "Name one with --llm-base-url and --llm-model, or with --llm FILE.yaml."
+)
+
+
+def make_parser() -> ArgumentParser:
+    parser = command_parser("ask", EXAMPLES)
+    add_query_arguments(parser)
+    add_llm_arguments(parser)
+    parser.add_argument("--llm", type=str | None, default=None, help="YAML file of a language model, as in configs/llm")
+    parser.add_argument("--llm-cache", type=str | None, default=None, help="file that keeps its answers")
+    parser.add_argument(
+        "--llm-steps", action="store_true", help="let it take the steps of retrieval too, in place of rules"
+    )
+    parser.add_argument("--style", choices=["short", "long"], default="short", help="a phrase, or a full text")
+    parser.add_argument("--evidence-tokens", type=int, default=6000, help="most tokens of evidence that it reads")
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    parser = make_parser()
+    args = parser.parse_args(options_first(parser, arguments))
+    queries = given_queries(args)
+    config = AnswerConfig(args.style, max(1, args.top_k), args.evidence_tokens)
+    index = Index.open(args.index, device=args.device)
+    with language_model(args) as model:
+        if args.llm_steps and model is None:
+            raise ConfigError("--llm-steps needs a language model: --llm-base-url and --llm-model, or --llm FILE.yaml")
+        retriever = load_retriever(index, args.retriever, model=model if args.llm_steps else None)
+        results = retriever.retrieve([q.text for q in queries], top_k=args.top_k, batch_size=args.batch_size)
+        answers = AnswerWriter(model, config)(results) if model is not None else [None] * len(results)
+    console = Console(stderr=bool(args.out))
+    if model is None:
+        console.print(NO_MODEL)
+    if args.out:
+        rows = zip(queries, answers, results)
+        write_rows(
+            Path(args.out),
+            ({"id": q.id, "answer": a and a.to_dict(), "retrieval": r.to_dict()} for q, a, r in rows),
+        )
+        console.print(f"{len(results)} results written to {escape(args.out)}", highlight=False)
+    else:
+        for answer, result in zip(answers, results):
+            show_answer(console, answer, result, explain=args.explain)
+    usage = sum_usages(*(answer.usage for answer in answers if answer))
+    show_usage(console, usage, "asked of the language model")
+    return 0
+
+
+@contextmanager
+def language_model(args: Namespace) -> Iterator[CachedLanguageModel | None]:
+    """The model that the arguments name, None if they name none; closed at the end."""
+    config = LLMConfig()
+    if args.llm:
+        config = from_plain(LLMConfig, load_yaml(Path(args.llm)), where=args.llm)
+    config = with_llm_arguments(config, args)
+    if not config.model and not config.base_url:
+        yield None
+        return
+    model = load_language_model(config, Path(args.llm_cache) if args.llm_cache else None)
+    try:
+        yield model
+    finally:
+        model.close()
+
+
+def show_answer(console: Console, answer: Answer | None, result: RetrievalResult, *, explain: bool) -> None:
+    """The answer and what it cites; the evidence where that is asked for or nothing is cited."""
+    if answer is not None:
+        console.print(f"\n[bold]{escape(answer.query)}[/]", highlight=False)
+        if answer.error:
+            console.print(f"  [yellow]no answer[/] {escape(answer.error)}", highlight=False)
+        else:
+            console.print(f"  {escape(answer.text)}{' …' if answer.truncated else ''}", highlight=False)
+        for citation in answer.citations:
+            names = escape(", ".join(citation.document_ids))
+            console.print(
+                f"  {escape(f'[{citation.number}]')} [cyan]{names}[/] "
+                f"[dim]characters {citation.start}-{citation.end}[/]",
+                highlight=False,
+            )
+        if answer.invented_citations:
+            console.print(f"  {answer.invented_citations} citations of passages that were not shown were taken out")
+        if not answer.citations:
+            console.print("  It cites no passage; this is what was found:", highlight=False)
+    if answer is None or explain or not answer.citations:
+        show_result(console, result, explain=explain)
