@@ -37,7 +37,7 @@ def local_pagerank(
     weights: Tensor | None = None,
     *,
     damping: float = 0.85,
-    epsilon: float = 1e-5,
+    epsilon: float = 2e-5,
     max_iter: int = 100,
     refine: int = 32,
     dtype: torch.dtype = torch.float32,
@@ -168,15 +168,23 @@ def _push(
             bar += float(left[total > 0].min()) / max(1, graph.col.numel())
         over = [(residual.index_select(0, key) > bar).nonzero().squeeze(1) for key in met]
         frontier = torch.unique(torch.cat([key.index_select(0, at) for key, at in zip(met, over, strict=True)]))
-    enough = epsilon * graph.col.numel() / max(1, n)
     for key in touched:
-        holds = residual.index_select(0, key) * graph.degree.index_select(0, key % n) > enough if n else key > 0
-        pushed_keys.append(key.index_select(0, holds.nonzero().squeeze(1)))
-        pushed_mass.append(torch.zeros_like(pushed_keys[-1], dtype=residual.dtype))
+        holds = _holders(graph, residual, key, epsilon)
+        pushed_keys.append(holds)
+        pushed_mass.append(torch.zeros_like(holds, dtype=residual.dtype))
     keys, pushed = sum_by_key(torch.cat(pushed_keys), torch.cat(pushed_mass))
     found = _settle(graph, residual, keys, pushed, seeded, damping, refine, max_slots)
     _clear(residual, touched)
     return found
+
+
+def _holders(graph: Walk, residual: Tensor, keys: Tensor, epsilon: float) -> Tensor:
+    """Keys of nodes over the mean degree that hold more than a node of the mean degree pushes at."""
+    mean = graph.col.numel() / max(1, graph.num_nodes)
+    degree = graph.degree.index_select(0, keys % max(1, graph.num_nodes))
+    large = (degree > mean).nonzero().squeeze(1)
+    keys, degree = keys.index_select(0, large), degree.index_select(0, large)
+    return keys[residual.index_select(0, keys) * degree > epsilon * mean]
 
 
 def _slots(first: Tensor, degree: Tensor) -> tuple[Tensor, Tensor]:
