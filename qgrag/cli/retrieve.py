@@ -1,6 +1,5 @@
 """`qgrag retrieve`: questions to ranked chunks."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +12,8 @@ from qgrag.cli.show import write_rows
 from qgrag.corpus.queries import Query, read_queries
 from qgrag.errors import InputError
 from qgrag.index.reader import Index
+from qgrag.retrieval.explain import explain as explain_result
+from qgrag.retrieval.explain_html import write_page
 from qgrag.retrieval.registry import RETRIEVERS, load_retriever
 from qgrag.retrieval.results import RetrievalResult
 
@@ -21,12 +22,14 @@ EXAMPLES = """Ask an index questions.
   qgrag retrieve my-index "Who founded the conservatory?"
   qgrag retrieve my-index --retriever bm25 --top-k 3 "a question" "another"
   qgrag retrieve my-index --queries q.jsonl --out hits.jsonl --top-k 10
+  qgrag retrieve my-index --retriever dual --explain-html why.html "Where was the director of Solaris born?"
 """
 
 
 def make_parser() -> ArgumentParser:
     parser = command_parser("retrieve", EXAMPLES)
     add_query_arguments(parser)
+    parser.add_argument("--explain-html", type=str | None, default=None, help="draw the evidence on a page, this file")
     return parser
 
 
@@ -47,7 +50,7 @@ def add_query_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--top-k", type=int, default=5, help="chunks a question")
     parser.add_argument("--batch-size", type=int, default=256, help="questions scored together; bounds memory")
     parser.add_argument("--device", type=str, default="auto", help="auto, cpu, cuda, cuda:1, ...")
-    parser.add_argument("--explain", action="store_true", help="print the evidence of each hit")
+    parser.add_argument("--explain", action="store_true", help="print the evidence as a person reads it")
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -57,6 +60,9 @@ def run(arguments: Sequence[str]) -> int:
     index = Index.open(args.index, device=args.device)
     retriever = load_retriever(index, args.retriever)
     results = retriever.retrieve([q.text for q in queries], top_k=args.top_k, batch_size=args.batch_size)
+    if args.explain_html:
+        write_page(Path(args.explain_html), results)
+        Console(stderr=True).print(f"evidence drawn in {escape(args.explain_html)}", highlight=False)
     if args.out:
         write_rows(Path(args.out), ({"id": query.id, **result.to_dict()} for query, result in zip(queries, results)))
         Console(stderr=True).print(f"{len(results)} results written to {escape(args.out)}", highlight=False)
@@ -81,6 +87,9 @@ def given_queries(args: Namespace) -> list[Query]:
 
 
 def show_result(console: Console, result: RetrievalResult, *, explain: bool) -> None:
+    if explain:
+        console.print(f"\n{explain_result(result)}", markup=False, highlight=False, soft_wrap=True)
+        return
     console.print(f"\n[bold]{escape(result.query)}[/]  [dim]({result.retriever})[/]", highlight=False)
     if not result.hits:
         console.print("  no chunk found", highlight=False)
@@ -92,6 +101,3 @@ def show_result(console: Console, result: RetrievalResult, *, explain: bool) -> 
         )
         text = " ".join(hit.text.split())
         console.print(f"     {escape(text[:240])}{'…' if len(text) > 240 else ''}", highlight=False)
-        if explain:
-            for item in hit.evidence:
-                console.print(f"     [dim]{escape(json.dumps(item, ensure_ascii=False))}[/]", highlight=False)

@@ -17,6 +17,10 @@ RETRIEVERS = {
     "bm25": ("qgrag.retrieval.bm25", "BM25Retriever", None),
     "hybrid": ("qgrag.retrieval.hybrid", "HybridRetriever", "HybridConfig"),
     "qcg": ("qgrag.retrieval.qcg", "QCGRetriever", "QCGConfig"),
+    "dual": ("qgrag.retrieval.dual", "DualRetriever", "DualConfig"),
+    "fg": ("qgrag.retrieval.fg", "FGRetriever", "FGConfig"),
+    "qmkgf": ("qgrag.retrieval.qmkgf", "QMKGFRetriever", "QMKGFConfig"),
+    "ensemble": ("qgrag.retrieval.ensemble", "EnsembleRetriever", "EnsembleConfig"),
 }
 
 
