@@ -24,7 +24,7 @@ from qgrag.index.reader import Index
 from qgrag.retrieval.base import Retriever
 from qgrag.retrieval.registry import RETRIEVERS, load_retriever
 
-EXAMPLES = """Measure retrievers on a data set: a table on screen, and in OUT summary.json, every question's result, and a
+EXAMPLES = """Measure retrievers on a data set: a table on screen, and in OUT summary.json, each result, and a
 plot of recall by k. The corpus is indexed first, into OUT/index, unless --index names an index of it. A run that was
 stopped goes on; a run never overwrites another.
 

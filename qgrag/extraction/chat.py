@@ -4,9 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_LINE = re.compile(
-    r"^[ \t]*(?P<speaker>[^\W\d_][\w .'’-]{0,39}?)[ \t]*[:：](?![/\d])[ \t]*(?P<said>\S.*)$", re.M
-)
+_LINE = re.compile(r"^[ \t]*(?P<speaker>[^\W\d_][\w .'’-]{0,39}?)[ \t]*[:：](?![/\d])[ \t]*(?P<said>\S.*)$", re.M)
 _VALUE = re.compile(r"^[\d\s_:./-]+$")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 MIN_SHARE = 0.5

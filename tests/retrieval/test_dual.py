@@ -3,7 +3,6 @@ import pytest
 from qgrag.errors import ConfigError
 from qgrag.extraction.query_steps import QueryEntitySet
 from qgrag.retrieval.dual import DualConfig, DualRetriever
-from tests.kit.retriever_contract import RetrieverContract
 from tests.retrieval.hand_index import hand_index
 
 ROWS = [
@@ -154,17 +153,3 @@ def test_hub_keeps_its_best_triples_and_does_not_drown_the_rest():
 def test_settings_out_of_range_are_refused(bad):
     with pytest.raises(ConfigError, match=next(iter(bad))):
         DualConfig(**bad)
-
-
-class TestContract(RetrieverContract):
-    @pytest.fixture
-    def make_retriever(self, demo_index):
-        return lambda: DualRetriever(demo_index)
-
-    @pytest.fixture
-    def documents(self, demo_documents):
-        return demo_documents
-
-    @pytest.fixture
-    def queries(self):
-        return ["Who composed the music of The Third Man?", "Where was Marie Curie born?", "Who made Solaris?"]

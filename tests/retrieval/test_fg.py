@@ -11,7 +11,6 @@ from qgrag.extraction.local_query_steps import (
 )
 from qgrag.extraction.records import Triple
 from qgrag.retrieval.fg import FGConfig, FGRetriever
-from tests.kit.retriever_contract import RetrieverContract
 from tests.retrieval.hand_index import HandEmbedder, hand_index
 
 ROWS = [
@@ -161,17 +160,3 @@ def test_local_questions_turn_the_query_to_each_entity():
     rows = LocalEntityQuestions()(["How?", "How?"], ["A", "B"])
     assert rows[0][0] == "A: How?"
     assert all("B" in question for question in rows[1])
-
-
-class TestContract(RetrieverContract):
-    @pytest.fixture
-    def make_retriever(self, demo_index):
-        return lambda: FGRetriever(demo_index, FGConfig(max_descriptions=10))
-
-    @pytest.fixture
-    def documents(self, demo_documents):
-        return demo_documents
-
-    @pytest.fixture
-    def queries(self):
-        return ["Who composed the music of The Third Man?", "Where was Marie Curie born?", "Who made Solaris?"]

@@ -8,7 +8,6 @@ from qgrag.graph import Ragged
 from qgrag.models.reward import RewardConfig, RewardModel
 from qgrag.retrieval.qmkgf import QMKGFConfig, QMKGFRetriever
 from qgrag.retrieval.qmkgf_subgraphs import build_subgraphs
-from tests.kit.retriever_contract import RetrieverContract
 from tests.retrieval.hand_index import DIMENSION, hand_index
 
 # A star around Ada: Bo, Cy and Di next to her, Ed behind Bo, Flo behind Cy, Gus behind Di.
@@ -156,17 +155,3 @@ def test_query_without_an_entity_falls_back_to_dense(index):
 def test_settings_out_of_range_are_refused(bad):
     with pytest.raises(ConfigError, match=next(iter(bad))):
         QMKGFConfig(**bad)
-
-
-class TestContract(RetrieverContract):
-    @pytest.fixture
-    def make_retriever(self, demo_index):
-        return lambda: QMKGFRetriever(demo_index)
-
-    @pytest.fixture
-    def documents(self, demo_documents):
-        return demo_documents
-
-    @pytest.fixture
-    def queries(self):
-        return ["Who composed the music of The Third Man?", "Where was Marie Curie born?", "Who made Solaris?"]
