@@ -15,7 +15,7 @@ def retrieval_utility(
     passages: Tensor,
     document: Tensor,
     gold: Sequence[Sequence[int]],
-    temperature: float = 0.02,
+    temperature: float = 0.1,
 ) -> Tensor:
     """Normalised discounted gain of the gold documents, smoothed, over the whole ranking that a subgraph leads to.
 

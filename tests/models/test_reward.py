@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 
 from qgrag.errors import ConfigError, InputError, ModelNotFoundError
 from qgrag.models.reward import RewardConfig, RewardModel, pad_ragged
-from qgrag.models.reward_checkpoint import Encoder
+from qgrag.models.reward_checkpoint import Encoder, default_checkpoint
 
 D = 64
 
@@ -144,3 +144,16 @@ def test_wrong_vectors_and_values():
     for bad in ({"heads": 0}, {"heads": 65}, {"heads": 5}, {"dropout": 1.0}, {"dimension": 0}):
         with pytest.raises(ConfigError):
             RewardConfig(**{"dimension": D, **bad})
+
+
+def test_the_package_carries_a_model():
+    folder = default_checkpoint()
+    m = RewardModel.from_folder(folder, dimension=384)
+    assert m.encoder.name == "sentence-transformers/all-MiniLM-L6-v2"
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 10e6
+    assert "## Command" in (folder / "README.md").read_text()
+    q = torch.nn.functional.normalize(torch.randn(1, 384), dim=1)
+    near = torch.nn.functional.normalize(q + 0.3 * torch.randn(3, 384) / 384**0.5, dim=1)
+    far = torch.nn.functional.normalize(torch.randn(3, 384), dim=1)
+    scores = m.score_subgraphs(q.expand(2, -1), torch.cat([far, near]), torch.tensor([0, 3, 6]))
+    assert scores[1] > scores[0]
