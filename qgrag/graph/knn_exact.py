@@ -112,9 +112,10 @@ class Screen:
 
     def _collect(self, block: Tensor, rows: Tensor, cols: Tensor, width: int, lowest: Tensor | None) -> None:
         best = block.view(rows.numel(), GROUP, width).amax(1).float()
-        if width > self.k and bool(torch.isinf(self.bar[rows]).any()):
-            beyond_self = best.topk(self.k + 1, dim=1).values[:, -1]
-            self.bar[rows] = torch.maximum(self.bar[rows], beyond_self - 2 * self.error)
+        not_others = 2  # the row itself, and the vector that stands in for padding
+        if width >= self.k + not_others and bool(torch.isinf(self.bar[rows]).any()):
+            kth = best.topk(self.k + not_others, dim=1).values[:, -1]
+            self.bar[rows] = torch.maximum(self.bar[rows], kth - 2 * self.error)
         bar = self.bar[rows][:, None].expand_as(best)
         if lowest is not None:
             bar = torch.minimum(bar, lowest)

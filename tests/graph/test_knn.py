@@ -87,6 +87,16 @@ def test_append_and_remove_at_size(device: torch.device) -> None:
     assert_same(remove_knn(whole, x[keep], keep, 8), knn_graph(x[keep], 8))
 
 
+def test_the_last_vector_counts_once(device: torch.device) -> None:
+    angle = torch.full((226,), 3.0)
+    angle[torch.tensor([0, 1, 40, 100, 225])] = torch.tensor([0.0, 0.01, 0.6, 0.9, 0.1])
+    x = torch.stack([angle.cos(), angle.sin()], 1).to(device)
+    keep = torch.arange(226, device=device) != 1
+    shrunk = remove_knn(knn_graph(x, 3), x[keep], keep, 3)
+    assert shrunk.index[0].tolist() == [224, 39, 99]
+    assert_same(shrunk, full_sort(x[keep], 3))
+
+
 def test_edge_index_leaves_padding_out() -> None:
     graph = knn_graph(torch.eye(3)[:2], 4)
     assert graph.index.tolist() == [[1, -1, -1, -1], [0, -1, -1, -1]]
