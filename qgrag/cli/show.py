@@ -23,8 +23,8 @@ def show_usage(console: Console, usage: Mapping[str, Mapping[str, float]], title
     if not usage:
         return
     table = Table(title=title, title_justify="left")
-    table.add_column("step")
-    for name in ("calls", "cached", "prompt tokens", "answer tokens", "asked again", "failed", "seconds"):
+    table.add_column("step", no_wrap=True)
+    for name in ("calls", "cached", "prompt tokens", "answer tokens", "again", "failed", "seconds"):
         table.add_column(name, justify="right")
     columns = ("calls", "cache_hits", "prompt_tokens", "completion_tokens", "asked_again", "failures")
     for step, numbers in usage.items():

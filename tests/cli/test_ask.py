@@ -30,7 +30,7 @@ def behave(call: Call) -> Answer:
         relation = {"source": "Leonhard Euler", "relation": "was born in", "target": "Basel", "description": ""}
         return say(json.dumps({"entities": [entity], "relations": [relation]}))
     if "explicit" in form:
-        return say(json.dumps({"explicit": ["Euler"], "enhanced": []}))
+        return say(json.dumps({"explicit": ["Leonhard Euler"], "enhanced": []}))
     if form:
         return say(json.dumps({name: [] for name in form}))
     return say("Basel [1] and so on [7].")
@@ -112,7 +112,7 @@ def test_an_answer_comes_with_its_citations_and_what_it_cost(built, server, caps
     assert TEXTS["euler.txt"] in server.prompts[0]
 
     assert main([*command, "--top-k", "1", "--explain", "Where was Euler born?"]) == 0
-    assert '"kind":' in printed(capsys)
+    assert "1. euler.txt" in printed(capsys)
 
 
 def test_answers_can_be_written_and_kept(built, server, tmp_path):
@@ -165,3 +165,19 @@ def test_the_small_model_in_this_process_answers_from_what_was_found(built, tmp_
     assert row["answer"]["text"]
     assert 0 < row["answer"]["usage"]["answer"]["completion_tokens"] <= 24
     assert row["retrieval"]["hits"][0]["document_id"] == "euler.txt"
+
+
+@pytest.mark.parametrize(
+    ("retriever", "steps"),
+    [
+        ("dual", {"query_entities", "implicit_nodes"}),
+        ("fg", {"query_entities", "entity_questions", "entity_summaries"}),
+    ],
+)
+def test_the_model_takes_the_steps_of_retrieval_if_it_is_let(built, server, tmp_path, retriever, steps):
+    out = tmp_path / "a.jsonl"
+    command = ["ask", str(built / "index"), "--retriever", retriever, "--llm-steps", "--out", str(out)]
+    assert main([*command, "--llm-base-url", server.url, "--llm-model", "stub", "Where was Leonhard Euler born?"]) == 0
+    (row,) = map(json.loads, out.read_text().splitlines())
+    assert set(row["retrieval"]["usage"]) == steps
+    assert set(row["answer"]["usage"]) == {*steps, "answer"}
