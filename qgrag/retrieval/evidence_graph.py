@@ -10,6 +10,7 @@ from qgrag.retrieval.results import RetrievalResult
 
 MAX_EDGES = 40
 LABEL_CHARACTERS = 28
+LABEL_PLACE = 0.6
 COLOURS = {"query": "#c8501e", "implied": "#2a6f97", "other": "#6c757d", "document": "#5b8c3a"}
 
 
@@ -79,21 +80,28 @@ def draw_svg(result: RetrievalResult, *, max_edges: int = MAX_EDGES) -> str:
                 "linestyle": "--" if edge.kind == "source" else "-",
             },
         )
-        middle = (start + end) / 2
         axes.text(
-            middle[0],
-            middle[1],
+            *(start + LABEL_PLACE * (end - start)),
             _label(edge.label),
             fontsize=7,
             color="#495057",
             ha="center",
             va="center",
             parse_math=False,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
         )
     for node, place in places.items():
         kind = "document" if node in documents else kinds.get(node, "other")
         axes.plot(place[0], place[1], "o", color=COLOURS[kind], markersize=9 if kind == "query" else 7)
-        axes.text(place[0], place[1], f"  {_label(node)}", fontsize=8.5, va="bottom", parse_math=False)
+        axes.annotate(
+            _label(node),
+            place,
+            xytext=(6, 3),
+            textcoords="offset points",
+            fontsize=8.5,
+            parse_math=False,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3, "alpha": 0.8},
+        )
     axes.margins(0.12)
     buffer = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "qgrag"}):
