@@ -27,10 +27,10 @@ class EnsembleConfig:
         depth: chunks taken of each member.
     """
 
-    members: tuple[str, ...] = ("dual", "qcg", "hybrid")
+    members: tuple[str, ...] = ("dual", "qcg")
     weights: tuple[float, ...] = ()
     fusion: Literal["rank", "score"] = "rank"
-    k: float = 10.0
+    k: float = 2.0
     depth: int = 50
 
     def __post_init__(self) -> None:
