@@ -13,7 +13,7 @@ from qgrag.evaluation.summary import Summary
 
 # Okabe and Ito's palette, told apart in all common forms of colour blindness, without its yellow, which is
 # too light for lines on white.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#888888")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LABEL_GAP = 0.055
 
