@@ -6,10 +6,12 @@ import torch
 from torch import Tensor
 
 from qgrag.graph import CSR, Ragged, induced_subgraph, personalized_pagerank_topk, to_csr
+from qgrag.graph.ragged import pieces
 from qgrag.index.knowledge_graph import KnowledgeGraph
-from qgrag.retrieval.graph_steps import top_per_group
+from qgrag.retrieval.graph_steps import BYTES_A_SLOT, top_per_group
 
 KINDS = ("one-hop", "multi-hop", "importance")
+MEMORY_MB = 256
 
 
 class Subgraphs(NamedTuple):
@@ -89,10 +91,14 @@ def _nearest(
     Returns:
         owner, neighbour and similarity of each one kept, best first within an owner.
     """
-    place, slot = csr.slots(nodes)
-    if csr.weight is not None:
-        kept = top_per_group(place, csr.weight[slot], max_neighbours)
-        place, slot = place[kept], slot[kept]
+    weight = csr.weight
+    assert weight is not None
+    parts = []
+    for start, stop in pieces(csr.degree()[nodes], MEMORY_MB * 2**20 // BYTES_A_SLOT):
+        place, slot = csr.slots(nodes[start:stop])
+        kept = top_per_group(place, weight[slot], max_neighbours)
+        parts.append((place[kept] + start, slot[kept]))
+    place, slot = (torch.cat(column) for column in zip(*parts, strict=True))
     pairs = torch.unique(torch.stack([owner[place], csr.col[slot]]), dim=1)
     pairs = pairs[:, pairs[1] != entity[pairs[0]]]
     similarity = (graph.vectors[entity[pairs[0]]] * graph.vectors[pairs[1]]).sum(1)
