@@ -80,8 +80,10 @@ def draw_svg(result: RetrievalResult, *, max_edges: int = MAX_EDGES) -> str:
                 "linestyle": "--" if edge.kind == "source" else "-",
             },
         )
+        x, y = start + LABEL_PLACE * (end - start)
         axes.text(
-            *(start + LABEL_PLACE * (end - start)),
+            x,
+            y,
             _label(edge.label),
             fontsize=7,
             color="#495057",
