@@ -1,10 +1,9 @@
 """Work done once a text: vectors and extractions are looked up by content before they are made."""
 
 import json
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,9 +15,6 @@ from qgrag.index.journal import Journal
 from qgrag.models.embedder import Embedder
 from qgrag.progress import progress
 
-logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 VECTOR_BATCH = 2048
 CHUNK_BATCH = 256
 
