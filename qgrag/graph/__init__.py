@@ -1,15 +1,15 @@
 """Graph kernels over PyG tensors: each takes a whole batch of queries, on CPU and CUDA alike."""
 
 from qgrag.graph.csr import CSR, to_csr
-from qgrag.graph.expand import Expansion, expand
+from qgrag.graph.expansion import Expansion, expand
 from qgrag.graph.knn import KNNGraph, append_knn, knn_graph, knn_recall, remove_knn
+from qgrag.graph.path_search import shortest_paths
 from qgrag.graph.paths import Paths, drop_contained
 from qgrag.graph.ppr import TopNodes, personalized_pagerank, personalized_pagerank_topk
 from qgrag.graph.ppr_local import LocalPageRank, local_pagerank
 from qgrag.graph.ragged import Ragged
-from qgrag.graph.shortest_paths import shortest_paths
+from qgrag.graph.random_walk import Transition, Walk, transition, walk
 from qgrag.graph.subgraph import induced_subgraph
-from qgrag.graph.transition import Transition, Walk, transition, walk
 
 __all__ = [
     "CSR",

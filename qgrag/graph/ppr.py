@@ -11,7 +11,7 @@ from torch import Tensor
 from qgrag.graph.checks import check_positive, check_seeds, check_weights
 from qgrag.graph.csr import CSR
 from qgrag.graph.ragged import Ragged
-from qgrag.graph.transition import Transition, transition
+from qgrag.graph.random_walk import Transition, transition
 
 logger = logging.getLogger(__name__)
 

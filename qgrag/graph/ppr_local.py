@@ -9,8 +9,8 @@ from qgrag.graph.checks import check_positive
 from qgrag.graph.csr import CSR
 from qgrag.graph.ppr import check_damping, check_restart
 from qgrag.graph.ragged import Ragged, counts_to_ptr, pieces
+from qgrag.graph.random_walk import Walk, walk
 from qgrag.graph.top import order_by_score
-from qgrag.graph.transition import Walk, walk
 from qgrag.graph.unique import row_keys
 
 CACHE_BYTES = 2**24

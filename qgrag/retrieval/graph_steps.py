@@ -9,7 +9,7 @@ from torch import Tensor
 
 from qgrag.extraction.query_steps import QueryEntities
 from qgrag.graph import CSR, Ragged
-from qgrag.graph.expand import pieces
+from qgrag.graph.ragged import pieces
 from qgrag.index.vectors import VectorIndex
 from qgrag.retrieval.base import Ranking
 from qgrag.retrieval.entity_linking import EncodeQueries, EntityLinker, Link
