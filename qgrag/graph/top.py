@@ -22,3 +22,16 @@ def best_of_rows(row: Tensor, item: Tensor, score: Tensor, k: int) -> Tensor:
     first = torch.ones_like(row, dtype=torch.bool)
     first[k:] = row[k:] != row[:-k]
     return order[first]
+
+
+def rank_within(group: Tensor, score: Tensor, num_groups: int) -> Tensor:
+    """Rank of each entry among those of its group, int64 ``[M]``: 0 for the best score, of equal ones for the first.
+
+    ``group`` is int64 ``[M]``, in any order, below ``num_groups``. O(M log M).
+    """
+    order = torch.argsort(score, descending=True, stable=True)
+    order = order[torch.argsort(group[order], stable=True)]
+    count = torch.bincount(group, minlength=num_groups)
+    rank = torch.empty_like(group)
+    rank[order] = torch.arange(len(order), device=group.device) - (count.cumsum(0) - count)[group[order]]
+    return rank

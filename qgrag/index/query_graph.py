@@ -16,6 +16,7 @@ from qgrag.corpus.records import Chunk, text_key
 from qgrag.errors import ConfigError
 from qgrag.extraction.records import QuestionAnswer
 from qgrag.graph import KNNGraph, append_knn, knn_graph, remove_knn
+from qgrag.graph.top import rank_within
 from qgrag.index.lexical import LexicalConfig, LexicalIndex
 from qgrag.index.storage import read_table, read_tensors, write_table, write_tensors
 from qgrag.index.vectors import VectorConfig, VectorIndex
@@ -262,7 +263,7 @@ def keep_best(similarity: Tensor, chunk: Tensor, alpha: float) -> Tensor:
 
     Args:
         similarity: float32 [P], s_i^j of each pair with its chunk.
-        chunk: int64 [P], rising, the chunk of each pair.
+        chunk: int64 [P], the chunk of each pair.
         alpha: share kept, rounded up, so that each chunk keeps at least one.
 
     Returns:
@@ -270,15 +271,9 @@ def keep_best(similarity: Tensor, chunk: Tensor, alpha: float) -> Tensor:
     """
     if len(chunk) == 0:
         return torch.zeros(0, dtype=torch.bool)
-    by_similarity = torch.argsort(similarity, descending=True, stable=True)
-    order = by_similarity[torch.argsort(chunk[by_similarity], stable=True)]
     count = torch.bincount(chunk)
-    start = count.cumsum(0) - count
-    rank = torch.arange(len(chunk)) - start[chunk[order]]
     limit = torch.tensor([ceil(round(alpha * n, 6)) for n in range(int(count.max()) + 1)])
-    kept = torch.zeros(len(chunk), dtype=torch.bool)
-    kept[order] = rank < limit[count[chunk[order]]]
-    return kept
+    return rank_within(chunk, similarity, len(count)) < limit[count[chunk]]
 
 
 def _similarities(

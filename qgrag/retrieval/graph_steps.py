@@ -10,10 +10,10 @@ from torch import Tensor
 from qgrag.extraction.query_steps import QueryEntities
 from qgrag.graph import CSR, Ragged
 from qgrag.graph.ragged import pieces
+from qgrag.graph.top import rank_within
 from qgrag.index.vectors import VectorIndex
 from qgrag.retrieval.base import Ranking
 from qgrag.retrieval.entity_linking import EncodeQueries, EntityLinker, Link
-from qgrag.retrieval.pooling import rank_within
 
 BYTES_A_SLOT = 64
 

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch_geometric.utils import scatter
 
+from qgrag.graph.top import rank_within
+
 Pooling = Literal["mean", "max", "sum", "top2"]
 
 
@@ -54,13 +56,3 @@ def top_pairs(query: Tensor, chunk: Tensor, score: Tensor, num_queries: int, top
     chunks[row[kept], rank[kept]] = chunk[kept]
     scores[row[kept], rank[kept]] = score[kept]
     return chunks, scores
-
-
-def rank_within(group: Tensor, score: Tensor, num_groups: int) -> Tensor:
-    """Rank of each item among those of its group, int64 [M]: 0 for the best score, of equal ones for the first."""
-    order = torch.argsort(score, descending=True, stable=True)
-    order = order[torch.argsort(group[order], stable=True)]
-    count = torch.bincount(group, minlength=num_groups)
-    rank = torch.empty_like(group)
-    rank[order] = torch.arange(len(order), device=group.device) - (count.cumsum(0) - count)[group[order]]
-    return rank
