@@ -1,24 +1,19 @@
 """`qgrag ask`: questions to answers with the chunks that they cite."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
-from jsonargparse import ArgumentParser, Namespace
+from jsonargparse import ArgumentParser
 from rich.console import Console
 from rich.markup import escape
 
-from qgrag.cli.llm_arguments import add_llm_arguments, with_llm_arguments
+from qgrag.cli.llm_arguments import HOW_TO_NAME, add_asking_arguments, named_prompts, open_language_model
 from qgrag.cli.parsing import command_parser, options_first
 from qgrag.cli.retrieve import add_query_arguments, given_queries, show_result
 from qgrag.cli.show import show_usage, write_rows
-from qgrag.config import from_plain, load_yaml
 from qgrag.errors import ConfigError
 from qgrag.generation.answers import Answer, AnswerConfig, AnswerWriter
 from qgrag.index.reader import Index
-from qgrag.llm.cached_model import CachedLanguageModel
-from qgrag.llm.config import LLMConfig
-from qgrag.llm.load import load_language_model
 from qgrag.llm.usage import sum_usages
 from qgrag.retrieval.registry import load_retriever
 from qgrag.retrieval.results import RetrievalResult
@@ -30,23 +25,16 @@ language model named, the evidence alone is shown.
   qgrag ask my-index --llm-base-url http://localhost:8000/v1 --llm-model NAME "a question" "another"
   qgrag ask my-index --llm configs/llm/smollm2.yaml --top-k 2 --evidence-tokens 600 "a question"
   qgrag ask my-index --llm my.yaml --style long --retriever fg --queries q.jsonl --out answers.jsonl
+  qgrag ask my-index --llm my.yaml --prompts.language German --prompts.files.answer_short my-answer.txt "a question"
 """
 
-NO_MODEL = (
-    "No language model is configured, so here is the evidence alone. "
-    "Name one with --llm-base-url and --llm-model, or with --llm FILE.yaml."
-)
+NO_MODEL = f"No language model is configured, so here is the evidence alone. Name one with {HOW_TO_NAME}."
 
 
 def make_parser() -> ArgumentParser:
     parser = command_parser("ask", EXAMPLES)
     add_query_arguments(parser)
-    add_llm_arguments(parser)
-    parser.add_argument("--llm", type=str | None, default=None, help="YAML file of a language model, as in configs/llm")
-    parser.add_argument("--llm-cache", type=str | None, default=None, help="file that keeps its answers")
-    parser.add_argument(
-        "--llm-steps", action="store_true", help="let it take the steps of retrieval too, in place of rules"
-    )
+    add_asking_arguments(parser)
     parser.add_argument("--style", choices=["short", "long"], default="short", help="a phrase, or a full text")
     parser.add_argument("--evidence-tokens", type=int, default=6000, help="most tokens of evidence that it reads")
     return parser
@@ -54,16 +42,17 @@ def make_parser() -> ArgumentParser:
 
 def run(arguments: Sequence[str]) -> int:
     parser = make_parser()
-    args = parser.parse_args(options_first(parser, arguments))
+    args = parser.instantiate_classes(parser.parse_args(options_first(parser, arguments)))
     queries = given_queries(args)
     config = AnswerConfig(args.style, max(1, args.top_k), args.evidence_tokens)
     index = Index.open(args.index, device=args.device)
-    with language_model(args) as model:
+    prompts = named_prompts(args)
+    with open_language_model(args) as model:
         if args.llm_steps and model is None:
-            raise ConfigError("--llm-steps needs a language model: --llm-base-url and --llm-model, or --llm FILE.yaml")
-        retriever = load_retriever(index, args.retriever, model=model if args.llm_steps else None)
+            raise ConfigError(f"--llm-steps needs a language model: {HOW_TO_NAME}")
+        retriever = load_retriever(index, args.retriever, model=model if args.llm_steps else None, prompts=prompts)
         results = retriever.retrieve([q.text for q in queries], top_k=args.top_k, batch_size=args.batch_size)
-        answers = AnswerWriter(model, config)(results) if model is not None else [None] * len(results)
+        answers = AnswerWriter(model, config, prompts)(results) if model is not None else [None] * len(results)
     console = Console(stderr=bool(args.out))
     if model is None:
         console.print(NO_MODEL)
@@ -80,23 +69,6 @@ def run(arguments: Sequence[str]) -> int:
     usage = sum_usages(*(answer.usage for answer in answers if answer))
     show_usage(console, usage, "asked of the language model")
     return 0
-
-
-@contextmanager
-def language_model(args: Namespace) -> Iterator[CachedLanguageModel | None]:
-    """The model that the arguments name, None if they name none; closed at the end."""
-    config = LLMConfig()
-    if args.llm:
-        config = from_plain(LLMConfig, load_yaml(Path(args.llm)), where=args.llm)
-    config = with_llm_arguments(config, args)
-    if not config.model and not config.base_url:
-        yield None
-        return
-    model = load_language_model(config, Path(args.llm_cache) if args.llm_cache else None)
-    try:
-        yield model
-    finally:
-        model.close()
 
 
 def show_answer(console: Console, answer: Answer | None, result: RetrievalResult, *, explain: bool) -> None:

@@ -1,14 +1,24 @@
-"""Flags of the language model that several commands share."""
+"""Flags of the language model that several commands share, and the model that they name."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
+from qgrag.config import from_plain, load_yaml
+from qgrag.llm.cached_model import CachedLanguageModel
 from qgrag.llm.config import LLMConfig
+from qgrag.llm.load import load_language_model
+from qgrag.llm.prompts import PromptConfig, Prompts
+
+HOW_TO_NAME = "--llm-base-url and --llm-model, or --llm FILE.yaml"
 
 
 def add_llm_arguments(parser: ArgumentParser) -> None:
+    """Which endpoint and model, and what they may be asked in all."""
     parser.add_argument(
         "--llm-base-url", type=str | None, default=None, help="OpenAI-compatible endpoint, ending in /v1"
     )
@@ -17,6 +27,17 @@ def add_llm_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--max-tokens-total", type=int | None, default=None, help="stop cleanly after so many tokens in all"
     )
+
+
+def add_asking_arguments(parser: ArgumentParser) -> None:
+    """The same, a configuration file, a cache and prompts: for commands that ask questions of a model."""
+    add_llm_arguments(parser)
+    parser.add_argument("--llm", type=str | None, default=None, help="YAML file of a language model, as in configs/llm")
+    parser.add_argument("--llm-cache", type=str | None, default=None, help="file that keeps its answers")
+    parser.add_argument(
+        "--llm-steps", action="store_true", help="let it take the steps of retrieval too, in place of rules"
+    )
+    parser.add_class_arguments(PromptConfig, "prompts")
 
 
 def with_llm_arguments(config: LLMConfig, args: Namespace) -> LLMConfig:
@@ -35,3 +56,42 @@ def with_llm_arguments(config: LLMConfig, args: Namespace) -> LLMConfig:
     if args.max_tokens_total is not None:
         changes["max_tokens_total"] = args.max_tokens_total
     return replace(config, **changes)
+
+
+def llm_config(args: Namespace) -> LLMConfig:
+    """The configuration that `add_asking_arguments` names: the file's, with the flags over it.
+
+    Raises:
+        ConfigError: the file cannot be read, or has a key or value that is wrong.
+    """
+    config = LLMConfig()
+    if args.llm:
+        config = from_plain(LLMConfig, load_yaml(Path(args.llm)), where=args.llm)
+    return with_llm_arguments(config, args)
+
+
+@contextmanager
+def open_language_model(args: Namespace, cache: Path | None = None) -> Iterator[CachedLanguageModel | None]:
+    """The model that `add_asking_arguments` names, None if they name none; closed at the end.
+
+    Args:
+        args: as parsed.
+        cache: file for its answers where `--llm-cache` names none; None keeps none.
+
+    Raises:
+        ConfigError: the configuration is wrong, or has an address and no model.
+    """
+    config = llm_config(args)
+    if not config.model and not config.base_url:
+        yield None
+        return
+    model = load_language_model(config, Path(args.llm_cache) if args.llm_cache else cache)
+    try:
+        yield model
+    finally:
+        model.close()
+
+
+def named_prompts(args: Namespace) -> Prompts:
+    """The prompts that `add_asking_arguments` names."""
+    return Prompts(args.prompts)

@@ -12,7 +12,7 @@ from qgrag.index.vectors import VectorConfig
 from qgrag.llm.config import LLMConfig
 from qgrag.llm.prompts import PromptConfig
 from qgrag.models.embedder import Embedder, EmbedderConfig, LocalEmbedder
-from qgrag.models.remote_embedder import RemoteEmbedder, RemoteEmbedderConfig
+from qgrag.models.remote_embedder_config import RemoteEmbedderConfig
 
 
 @dataclass(frozen=True)
@@ -70,5 +70,7 @@ def load_embedder(config: IndexConfig) -> Embedder:
         ModelNotFoundError: it is no folder, package or reachable hub name.
     """
     if config.remote_embedder.model:
+        from qgrag.models.remote_embedder import RemoteEmbedder
+
         return RemoteEmbedder(config.remote_embedder)
     return LocalEmbedder(config.embedder)

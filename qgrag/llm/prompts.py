@@ -37,6 +37,11 @@ PLACEHOLDERS: Mapping[str, frozenset[str]] = {
 }
 """What each prompt's step fills in; a file has to use exactly these."""
 
+FIXED = frozenset({"json_format", "ask_again"})
+"""Prompts that belong to no step: how an endpoint is asked for JSON, and for a better answer."""
+
+REPLACEABLE = tuple(name for name in PLACEHOLDERS if name not in FIXED)
+
 _SECTION = re.compile(r"^=== (system|user|assistant) ===[ \t]*$", re.M)
 
 
@@ -47,16 +52,18 @@ class PromptConfig:
     Args:
         language: the language that answers and extractions are written in, by its name; empty: that of the
             text.
-        files: prompt name to a file that replaces the one that comes with the package.
+        files: name of a step's prompt to a file that replaces the one that comes with the package.
     """
 
     language: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        unknown = sorted(set(self.files) - set(PLACEHOLDERS))
+        unknown = sorted(set(self.files) - set(REPLACEABLE))
         if unknown:
-            raise PromptError(f"prompts.files: no prompt is named {unknown[0]!r}; there are {', '.join(PLACEHOLDERS)}")
+            raise PromptError(
+                f"prompts.files: no step has a prompt named {unknown[0]!r}; there are {', '.join(REPLACEABLE)}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

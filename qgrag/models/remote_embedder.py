@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -11,44 +10,15 @@ import torch
 from torch import Tensor
 
 from qgrag.errors import ConfigError
-from qgrag.llm.config import Pace
 from qgrag.llm.endpoint_errors import Fault
 from qgrag.llm.endpoint_session import EndpointSession, UnusableAnswerError
 from qgrag.llm.errors import LLMUnavailableError
 from qgrag.llm.open_calls import OpenCalls
 from qgrag.llm.tokens import estimate_tokens
+from qgrag.models.remote_embedder_config import RemoteEmbedderConfig
 from qgrag.progress import progress
 
 PROBE = "dimension"
-
-
-@dataclass(frozen=True)
-class RemoteEmbedderConfig:
-    """Which endpoint makes vectors.
-
-    Args:
-        model: the endpoint's name of the model. Vectors of one name are taken to be of one model.
-        base_url: of the endpoint, ending in `/v1`; empty for OpenAI's own.
-        query_prompt: text put before each query.
-        passage_prompt: text put before each passage.
-        dimensions: asks for shorter vectors, where the model has them; None for its own length.
-        batch_size: texts a request.
-        pace: concurrency, rates, retries and timeouts.
-    """
-
-    model: str = ""
-    base_url: str = ""
-    query_prompt: str = ""
-    passage_prompt: str = ""
-    dimensions: int | None = None
-    batch_size: int = 64
-    pace: Pace = field(default_factory=Pace)
-
-    def __post_init__(self) -> None:
-        if self.base_url and ("://" not in self.base_url or "@" in self.base_url):
-            raise ConfigError("embedder.base_url must be http(s)://HOST/v1, without credentials")
-        if self.batch_size < 1:
-            raise ConfigError(f"embedder.batch_size must be at least 1, got {self.batch_size}")
 
 
 class RemoteEmbedder:
@@ -57,7 +27,7 @@ class RemoteEmbedder:
 
     def __init__(self, config: RemoteEmbedderConfig) -> None:
         if not config.model:
-            raise ConfigError("embedder.model is empty: name the embedding model that the endpoint serves")
+            raise ConfigError("remote_embedder.model is empty: name the embedding model that the endpoint serves")
         self.config = config
         self._session = EndpointSession(config.base_url, config.pace)
 
@@ -123,7 +93,7 @@ class RemoteEmbedder:
             error = sent.fault.as_error(sent.attempts) if sent.fault else ""
             raise LLMUnavailableError(
                 f"embedding model {self.name!r} at {self._session.url}: {error}; "
-                "check embedder.model and embedder.base_url, or use smaller chunks if a text is too long"
+                "check remote_embedder.model and remote_embedder.base_url, or use smaller chunks if a text is too long"
             )
         return sent.value
 

@@ -130,6 +130,17 @@ def test_answers_can_be_written_and_kept(built, server, tmp_path):
     assert len(server.calls) == 2
 
 
+def test_prompts_and_language_can_be_set(built, server, tmp_path):
+    mine = tmp_path / "mine.txt"
+    mine.write_text("=== user ===\n${language} Sonst: ${unknown}\n${evidence}\nFrage: ${query}\n")
+    command = ["ask", str(built / "index"), "--llm-base-url", server.url, "--llm-model", "stub"]
+    command += ["--prompts.language", "German", "--prompts.files.answer_short", str(mine)]
+    assert main([*command, "--top-k", "1", "Where was Euler born?"]) == 0
+    (prompt,) = server.prompts
+    assert prompt.startswith("Write in German")
+    assert prompt.endswith("Frage: Where was Euler born?")
+
+
 def test_with_no_language_model_the_evidence_is_shown(built, capsys):
     assert main(["ask", str(built / "index"), "--top-k", "1", "Where was Euler born?"]) == 0
     shown = printed(capsys)

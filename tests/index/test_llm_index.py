@@ -18,7 +18,7 @@ from qgrag.index.knowledge_graph import KnowledgeGraphConfig
 from qgrag.index.query_graph import QueryGraphConfig
 from qgrag.index.reader import Index
 from qgrag.llm.config import LLMConfig, Pace
-from qgrag.models.remote_embedder import RemoteEmbedderConfig
+from qgrag.models.remote_embedder_config import RemoteEmbedderConfig
 from qgrag.retrieval.registry import load_retriever
 from tests.llm.server import Answer, Call, ChatServer, fail, say, serving
 

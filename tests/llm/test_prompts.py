@@ -65,5 +65,6 @@ def test_a_file_that_does_not_fit_says_so(tmp_path: Path, text: str, words: str)
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(PromptError, match="cannot read"):
         Prompts(PromptConfig(files={"pairs": str(tmp_path / "none.txt")}))["pairs"]
-    with pytest.raises(PromptError, match="no prompt is named 'paris'"):
-        PromptConfig(files={"paris": "x.txt"})
+    for name in ("paris", "json_format"):
+        with pytest.raises(PromptError, match=f"no step has a prompt named '{name}'"):
+            PromptConfig(files={name: "x.txt"})

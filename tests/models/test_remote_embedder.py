@@ -1,5 +1,8 @@
 import json
 import math
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -8,7 +11,8 @@ import torch
 from qgrag.errors import ConfigError
 from qgrag.llm.config import Pace
 from qgrag.llm.errors import LLMUnavailableError
-from qgrag.models.remote_embedder import RemoteEmbedder, RemoteEmbedderConfig
+from qgrag.models.remote_embedder import RemoteEmbedder
+from qgrag.models.remote_embedder_config import RemoteEmbedderConfig
 from tests.llm.server import Answer, Behaviour, Call, ChatServer, fail, serving
 
 
@@ -114,3 +118,8 @@ def test_what_does_not_pass_ends_the_run(server: ChatServer, answer: Answer, att
 def test_configurations_that_cannot_work(config: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match="embedder"):
         RemoteEmbedder(RemoteEmbedderConfig(**config))
+
+
+def test_a_configuration_loads_no_client() -> None:
+    code = "import sys; import qgrag.index.config; assert 'openai' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": os.getcwd()})
