@@ -18,6 +18,7 @@ from qgrag.generation.subgraph_scores import SubgraphJudge
 from qgrag.index.reader import Index
 from qgrag.llm.config import LLMConfig
 from qgrag.llm.load import load_language_model
+from qgrag.models.tokenizer import token_spans
 from qgrag.retrieval.qmkgf import QMKGFConfig
 from qgrag.training.gold_pairs import (
     GoldQuestion,
@@ -35,6 +36,7 @@ from qgrag.training.reward_examples import write_rewards
 from qgrag.training.reward_labels import label_by_judge, label_by_utility, subgraph_candidates
 from qgrag.training.splits import split_by_group
 from qgrag.training.vector_cache import VectorCache
+from qgrag.training.windows import with_windows
 
 T = TypeVar("T")
 PARTS = ("train", "val", "test")
@@ -90,6 +92,9 @@ def run_pairs(arguments: Sequence[str]) -> int:
     add_common_arguments(parser)
     parser.add_argument("--group", choices=["document", "title"], default="document", help="what a split keeps whole")
     parser.add_argument("--negatives", choices=["none", "random", "hard"], default="random", help="given negatives")
+    parser.add_argument(
+        "--window", type=int, default=0, help="cut passages to so many tokens around what the query asks; 0: whole"
+    )
     parser.add_class_arguments(MiningConfig, "mining")
     args = parser.instantiate_classes(parser.parse_args(list(arguments)))
     console = Console()
@@ -103,6 +108,8 @@ def run_pairs(arguments: Sequence[str]) -> int:
         pairs = with_hard_negatives(pairs, index, args.mining)
     elif args.negatives == "random":
         pairs = with_random_negatives(pairs, index, args.mining.count, args.seed)
+    if args.window:
+        pairs = with_windows(pairs, args.window, token_spans(index.config.chunks.tokenizer))
     write_parts(console, args, pairs, lambda pair: pair.group, write_pairs)
     return 0
 

@@ -52,13 +52,22 @@ def false_negatives(known: Tensor, keys: Tensor) -> Tensor:
         known: int64 [B, K], keys of everything that answers each query (texts and document ids, hashed), padded
             with 0.
         keys: int64 [P, 2], keys of each passage's text and of its document; 0 for a passage without an id, and
-            (-1, -1) for padding, which is nobody's negative.
+            (-1, -1) for padding, which is nobody's negative. A passage that comes again, from another process,
+            counts where it comes first.
 
     Returns:
         bool [B, P].
     """
     same = (known.unsqueeze(1).unsqueeze(3) == keys.unsqueeze(0).unsqueeze(2)) & (keys > 0).unsqueeze(0).unsqueeze(2)
-    return same.any(3).any(2) | (keys[:, 0] < 0)
+    return same.any(3).any(2) | (keys[:, 0] < 0) | _repeated(keys)
+
+
+def _repeated(keys: Tensor) -> Tensor:
+    """Which rows of int64 [P, 2] equal an earlier one, bool [P]."""
+    place = torch.arange(len(keys), device=keys.device)
+    _, owner = torch.unique(keys, dim=0, return_inverse=True)
+    first = torch.full_like(place, len(keys)).scatter_reduce_(0, owner, place, "amin")
+    return first[owner] != place
 
 
 def check_temperature(temperature: float) -> float:

@@ -38,7 +38,7 @@ class PairBatch(NamedTuple):
 
     Args:
         queries: token ids and masks [B, n].
-        passages: the same [P, m]: of each query its positive and its given negatives.
+        passages: the same [P, m]: the positives and given negatives of all queries, each text once.
         positive: int64 [B], row of each query's positive among the passages.
         keys: int64 [P, 2], of each passage's text and document.
         known: int64 [B, K], keys of what answers each query, padded with 0.
@@ -81,7 +81,7 @@ class PairDataset(Dataset[Example]):
 
 
 class PairCollator:
-    """Examples to a batch.
+    """Examples to a batch, in which a passage that several queries share is encoded once.
 
     Args:
         tokenize_queries: texts to token ids.
@@ -92,14 +92,18 @@ class PairCollator:
         self._queries, self._passages = tokenize_queries, tokenize_passages
 
     def __call__(self, examples: Sequence[Example]) -> PairBatch:
-        counts = torch.tensor([len(example.passages) for example in examples])
+        row_of: dict[tuple[str, tuple[int, int]], int] = {}
+        for example in examples:
+            for passage in zip(example.passages, example.keys, strict=True):
+                row_of.setdefault(passage, len(row_of))
+        positive = [row_of[example.passages[0], example.keys[0]] for example in examples]
         longest = max(len(example.known) for example in examples)
         known = [sorted(example.known) + [0] * (longest - len(example.known)) for example in examples]
         return PairBatch(
             self._queries([example.query for example in examples]),
-            self._passages([text for example in examples for text in example.passages]),
-            counts.cumsum(0) - counts,
-            torch.tensor([key for example in examples for key in example.keys]),
+            self._passages([text for text, _ in row_of]),
+            torch.tensor(positive),
+            torch.tensor([keys for _, keys in row_of]),
             torch.tensor(known),
         )
 

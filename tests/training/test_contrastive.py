@@ -43,13 +43,23 @@ def test_given_and_repeated_texts_are_masked():
     ]
     dataset = PairDataset(pairs, negatives=1, seed=0)
     batch = PairCollator(_fake, _fake)([dataset[Draw(0, i)] for i in range(3)])
-    assert batch.positive.tolist() == [0, 2, 4]
-    excluded = false_negatives(batch.known, batch.keys)
     texts = [key for key, _ in batch.keys.tolist()]
+    assert len(set(texts)) == len(texts) == len(batch.passages["input_ids"])
+    assert [texts[row] for row in batch.positive[1:].tolist()] == [text_id("p2"), text_id("p3")]
+    excluded = false_negatives(batch.known, batch.keys)
     answers = {"q1": {"p1", "p2", "p3"}, "q2": {"p2"}}
     for row, query in enumerate(["q1", "q2", "q1"]):
         expected = [key in {text_id(text) for text in answers[query]} for key in texts]
         assert excluded[row].tolist() == expected
+
+
+def test_a_passage_of_two_processes_counts_once():
+    keys = torch.tensor([[5, 0], [6, 0], [5, 0], [7, 0], [6, 0], [-1, -1]])
+    known = torch.tensor([[5], [7]])
+    assert false_negatives(known, keys).tolist() == [
+        [True, False, True, False, True, True],
+        [False, False, True, True, True, True],
+    ]
 
 
 def test_texts_of_one_document_are_no_negatives_of_each_other():
