@@ -30,6 +30,8 @@ def llm_steps(retriever: str, config: Any, model: LanguageModel, prompts: Prompt
             "questions": LLMEntityQuestions(model, prompts),
             "summarise": LLMEntitySummaries(model, prompts),
         }
-    if retriever == "qmkgf":
+    if retriever in ("qmkgf", "kg"):
         return {"entities": LLMQueryEntities(model, prompts)}
+    if retriever in ("rerank", "ensemble"):
+        return {"model": model, "prompts": prompts}
     return {}

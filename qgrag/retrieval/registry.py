@@ -21,7 +21,14 @@ RETRIEVERS = {
     "fg": ("qgrag.retrieval.fg", "FGRetriever", "FGConfig"),
     "qmkgf": ("qgrag.retrieval.qmkgf", "QMKGFRetriever", "QMKGFConfig"),
     "ensemble": ("qgrag.retrieval.ensemble", "EnsembleRetriever", "EnsembleConfig"),
+    "d2q": ("qgrag.retrieval.d2q", "D2QRetriever", "D2QConfig"),
+    "d2q--": ("qgrag.retrieval.d2q", "D2QMinusRetriever", "D2QConfig"),
+    "kg": ("qgrag.retrieval.kg", "KGRetriever", "KGConfig"),
+    "rerank": ("qgrag.retrieval.rerank", "RerankRetriever", "RerankConfig"),
+    "llm-only": ("qgrag.retrieval.llm_only", "LLMOnlyRetriever", None),
 }
+STANDARD = tuple(name for name in RETRIEVERS if name not in ("d2q", "d2q--", "kg", "rerank", "llm-only"))
+"""What is measured where nobody says otherwise: all but the further baselines."""
 
 
 def load_retriever(
