@@ -4,6 +4,7 @@ The values come from torchmetrics. Its exact match, F1 and ROUGE split text at s
 only, so that Chinese is split into characters here first, its punctuation dropped (as CMRC 2018's evaluation does).
 """
 
+import string
 import unicodedata
 from collections.abc import Sequence
 from typing import Literal
@@ -13,16 +14,19 @@ from torchmetrics.functional.text import rouge_score, sacre_bleu_score, squad
 from qgrag.errors import InputError
 
 Language = Literal["en", "zh"]
+ENGLISH_ARTICLES = frozenset(("a", "an", "the"))
 ROUGE_KEYS = ("rouge1", "rougeL")
 BLEU_TOKENIZERS: dict[str, Literal["13a", "zh"]] = {"en": "13a", "zh": "zh"}
-ANSWER_METRICS = ("exact_match", "f1", "rouge1", "rougeL", "bleu1")
+ANSWER_METRICS = ("exact_match", "f1", "contains", "rouge1", "rouge1_precision", "rouge1_recall", "rougeL", "bleu1")
 
 
 def answer_metrics(prediction: str, references: Sequence[str], language: Language = "en") -> dict[str, float]:
     """Every metric of one answer, from 0 to 1; with several references the best counts.
 
     - `exact_match`, `f1`: SQuAD 1.1's, after lower case and without punctuation and English articles.
-    - `rouge1`, `rougeL`: F-measure over words, without stemming (Lin 2004).
+    - `contains`: whether the words of a reference, normalised likewise, stand in the answer one after the other.
+    - `rouge1`, `rougeL`: F-measure over words, without stemming (Lin 2004); `rouge1_precision`, `rouge1_recall` belong
+      to the reference with the best F-measure.
     - `bleu1`: sentence BLEU with unigrams only and brevity penalty, on sacreBLEU's tokens `13a` (`zh` for Chinese),
       case kept, punctuation counted (Papineni et al. 2002).
 
@@ -49,6 +53,7 @@ def answer_metrics(prediction: str, references: Sequence[str], language: Languag
     return {
         "exact_match": overlap["exact_match"].item() / 100,
         "f1": overlap["f1"].item() / 100,
+        "contains": float(any(_stands_in(words(reference), words(given)) for reference in accepted)),
         **_rouge(given, accepted, language),
         "bleu1": bleu.item(),
     }
@@ -71,10 +76,26 @@ def split_chinese(text: str) -> str:
 
 
 def _rouge(given: str, accepted: Sequence[str], language: Language) -> dict[str, float]:
-    """Best F-measure over the references for each kind of ROUGE."""
+    """Best F-measure over the references for each kind of ROUGE, and precision and recall of that ROUGE-1."""
     normalizer, tokenizer = (str, str.split) if language == "zh" else (None, None)
     scores = [
         rouge_score(given, reference, rouge_keys=ROUGE_KEYS, normalizer=normalizer, tokenizer=tokenizer)
         for reference in accepted
     ]
-    return {key: max(score[f"{key}_fmeasure"].item() for score in scores) for key in ROUGE_KEYS}
+    best = max(scores, key=lambda score: score["rouge1_fmeasure"].item())
+    return {
+        **{key: max(score[f"{key}_fmeasure"].item() for score in scores) for key in ROUGE_KEYS},
+        "rouge1_precision": best["rouge1_precision"].item(),
+        "rouge1_recall": best["rouge1_recall"].item(),
+    }
+
+
+def words(text: str) -> list[str]:
+    """Words as SQuAD's normalisation leaves them: lower case, no punctuation, no English article."""
+    kept = "".join(character for character in text.lower() if character not in string.punctuation)
+    return [word for word in kept.split() if word not in ENGLISH_ARTICLES]
+
+
+def _stands_in(part: Sequence[str], whole: Sequence[str]) -> bool:
+    width = len(part)
+    return bool(part) and any(list(whole[i : i + width]) == list(part) for i in range(len(whole) - width + 1))

@@ -68,6 +68,21 @@ def resampled_means(values: Array, resamples: int, seed: int, block: int = 1024)
     return np.concatenate(means)
 
 
+def mean_intervals(values: Array, config: BootstrapConfig | None = None) -> tuple[Array, Array]:
+    """Percentile interval of the mean of one system.
+
+    Args:
+        values: one row a question, [n, m].
+
+    Returns:
+        Lower and upper ends, [m] each.
+    """
+    config = config or BootstrapConfig()
+    draws = resampled_means(values, config.resamples, config.seed)
+    low, high = np.quantile(draws, [(1 - config.confidence) / 2, (1 + config.confidence) / 2], axis=0)
+    return low, high
+
+
 def paired_bootstrap(a: Array, b: Array, config: BootstrapConfig | None = None) -> Difference:
     """Difference between two systems measured on the same questions.
 

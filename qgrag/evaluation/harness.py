@@ -20,6 +20,7 @@ from qgrag.retrieval.results import RetrievalResult
 
 logger = logging.getLogger(__name__)
 IMPLAUSIBLY_LOW_RECALL = 0.05
+NO_RETRIEVAL = "llm-only"
 FORMAT_VERSION = 1
 
 
@@ -149,6 +150,7 @@ def _record(
         "id": question.id,
         "question": question.text,
         "type": question.type,
+        "retriever": result.retriever,
         "gold": question.gold,
         "answers": question.answers,
         "metrics": retrieval_metrics(ranking, question.gold, ks) if question.gold else None,
@@ -160,6 +162,8 @@ def _record(
 
 def _warn_of_low_recall(summary: Summary, k: int) -> None:
     for name, figures in summary.retrievers.items():
+        if summary.settings["retrievers"][name].get("retriever") == NO_RETRIEVAL:
+            continue
         recall = figures[OVERALL][f"recall@{k}"] if OVERALL in figures else 1.0
         if recall < IMPLAUSIBLY_LOW_RECALL:
             logger.warning(

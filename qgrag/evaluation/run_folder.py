@@ -18,6 +18,8 @@ SETTINGS_FILE = "run.json"
 TIMINGS_FILE = "timings.jsonl"
 SUMMARY_FILE = "summary.json"
 RESULTS_PATTERN = "results-{}.jsonl"
+ANSWERS_PATTERN = "answers-{}.jsonl"
+COMPARISONS_PATTERN = "comparisons-{}.jsonl"
 LOCK_FILE = ".lock"
 RETRIEVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
@@ -26,13 +28,14 @@ class RunFolder:
     """Files of one run; open it with `open_run`, which holds the lock.
 
     Layout: `run.json` (settings), `results-RETRIEVER.jsonl` (a line a question, in the data set's order),
-    `timings.jsonl` (a line a batch and stage). Lines are only ever appended.
+    `timings.jsonl` (a line a batch and stage); of answers that were written `answers-run.json`,
+    `answers-RETRIEVER.jsonl` and `comparisons-A-vs-B.jsonl` likewise. Lines are only ever appended.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def settle(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+    def settle(self, settings: Mapping[str, Any], file: str = SETTINGS_FILE) -> dict[str, Any]:
         """Record the settings of a new run, or check that they continue the run that is here.
 
         Retrievers may join a run; everything else, the settings of its retrievers included, has to be the
@@ -40,6 +43,7 @@ class RunFolder:
 
         Args:
             settings: JSON-serialisable, with the settings of each retriever by name under `retrievers`.
+            file: name of the file that holds them.
 
         Returns:
             The settings of the run, with all retrievers that ever joined it.
@@ -51,7 +55,7 @@ class RunFolder:
             if not RETRIEVER_NAME.fullmatch(name):
                 raise InputError(f"retriever name {name!r} names a file, so use letters, digits and ._+- only")
         wanted: dict[str, Any] = json.loads(json.dumps(settings))
-        recorded = self._recorded()
+        recorded = self._recorded(file)
         if recorded is not None:
             different = list(_differences(recorded, wanted))
             if different:
@@ -61,7 +65,7 @@ class RunFolder:
                 )
             wanted["retrievers"] = recorded["retrievers"] | wanted["retrievers"]
         if wanted != recorded:
-            write_json(self.path / SETTINGS_FILE, wanted)
+            write_json(self.path / file, wanted)
         return wanted
 
     def check_config(self, config: Mapping[str, Any]) -> None:
@@ -76,8 +80,8 @@ class RunFolder:
                 "repeat those to continue it, or choose another folder (--out)"
             )
 
-    def _recorded(self) -> dict[str, Any] | None:
-        path = self.path / SETTINGS_FILE
+    def _recorded(self, file: str = SETTINGS_FILE) -> dict[str, Any] | None:
+        path = self.path / file
         if path.is_file():
             try:
                 recorded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -86,26 +90,37 @@ class RunFolder:
                     f"{path}: not the settings of a run ({error}); choose another folder (--out)"
                 ) from error
             return recorded
+        if file != SETTINGS_FILE:
+            return None
         if (self.path / SUMMARY_FILE).exists() or any(self.path.glob(RESULTS_PATTERN.format("*"))):
             raise InputError(f"{self.path}: holds results but no {SETTINGS_FILE}; choose another folder (--out)")
         return None
 
-    def results(self, retriever: str, question_ids: Sequence[str]) -> list[dict[str, Any]]:
+    def results(
+        self, retriever: str, question_ids: Sequence[str], pattern: str = RESULTS_PATTERN
+    ) -> list[dict[str, Any]]:
         """What this retriever has finished, a record a question; a line cut off by a kill is removed.
+
+        Args:
+            retriever: name in the file's name.
+            question_ids: of the whole run, in order.
+            pattern: of the file's name.
 
         Raises:
             InputError: the file's questions are not the first of `question_ids`, or a line is broken.
         """
-        path = self.path / RESULTS_PATTERN.format(retriever)
+        path = self.path / pattern.format(retriever)
         records = _read_appended(path)
         ids = [record.get("id") for record in records]
         if ids != list(question_ids[: len(ids)]):
             raise InputError(f"{path}: its questions are not those of this run; choose another folder (--out)")
         return records
 
-    def append_results(self, retriever: str, records: Sequence[Mapping[str, Any]]) -> None:
+    def append_results(
+        self, retriever: str, records: Sequence[Mapping[str, Any]], pattern: str = RESULTS_PATTERN
+    ) -> None:
         """Add finished questions; they are on disk when this returns."""
-        _append(self.path / RESULTS_PATTERN.format(retriever), records)
+        _append(self.path / pattern.format(retriever), records)
 
     def append_timing(self, stage: str, seconds: float, **labels: Any) -> None:
         """Add the seconds that a stage took, with what they were for (`retriever`, `questions`)."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from qgrag.errors import InputError
-from qgrag.evaluation.bootstrap import BootstrapConfig, Difference, pairwise_bootstrap
+from qgrag.evaluation.bootstrap import BootstrapConfig, Difference, mean_intervals, pairwise_bootstrap
 from qgrag.evaluation.datasets.records import Question
 from qgrag.evaluation.metrics import metric_names
 
@@ -27,16 +27,18 @@ class Summary:
         retrievers: {RETRIEVER: {GROUP: {METRIC: mean}}}; groups are `overall` and each type with a measured
             question.
         counts: {GROUP: {"questions", "measured", "without_gold"}}; means are over the measured questions.
+        intervals: {RETRIEVER: {GROUP: {METRIC: [low, high]}}}, of the means, by bootstrap.
         differences: {GROUP: {FIRST: {SECOND: {METRIC: {"mean", "low", "high"}}}}}, first minus second, by
             paired bootstrap; empty for a single retriever.
         usage: {RETRIEVER: summed `RetrievalResult.usage`}, without retrievers that report none.
-        timings: {"stages": {STAGE: seconds}, "retrievers": {RETRIEVER: {"questions", "retrieve",
-            "measure"}}}.
+        timings: {"stages": {STAGE: seconds}, "retrievers": {RETRIEVER: {"questions", "retrieve", "measure"}}}, and
+            `answer` and `judge` where answers were written.
         problems: as in `Dataset.problems`.
     """
 
     settings: Mapping[str, Any]
     retrievers: Mapping[str, Mapping[str, Mapping[str, float]]]
+    intervals: Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]
     counts: Mapping[str, Mapping[str, int]]
     differences: Mapping[str, Any]
     usage: Mapping[str, Any]
@@ -93,6 +95,10 @@ def summarise(
             }
             for retriever in results
         },
+        intervals={
+            retriever: {group: _intervals(systems[retriever], names, bootstrap) for group, systems in values.items()}
+            for retriever in results
+        },
         counts={
             group: {
                 "questions": len(rows),
@@ -102,7 +108,10 @@ def summarise(
             for group, rows in members.items()
         },
         differences=(
-            {group: _named(pairwise_bootstrap(systems, bootstrap), names) for group, systems in values.items()}
+            {
+                group: named_differences(pairwise_bootstrap(systems, bootstrap), names)
+                for group, systems in values.items()
+            }
             if len(results) > 1
             else {}
         ),
@@ -110,6 +119,11 @@ def summarise(
         timings=_total_timings(timings),
         problems=list(problems),
     )
+
+
+def _intervals(values: np.ndarray, names: Sequence[str], bootstrap: BootstrapConfig) -> dict[str, list[float]]:
+    low, high = mean_intervals(values, bootstrap)
+    return {name: [float(low[i]), float(high[i])] for i, name in enumerate(names)}
 
 
 def groups(questions: Sequence[Question]) -> dict[str, list[int]]:
@@ -128,7 +142,8 @@ def groups(questions: Sequence[Question]) -> dict[str, list[int]]:
     return members
 
 
-def _named(differences: Mapping[tuple[str, str], Difference], names: Sequence[str]) -> dict[str, Any]:
+def named_differences(differences: Mapping[tuple[str, str], Difference], names: Sequence[str]) -> dict[str, Any]:
+    """{FIRST: {SECOND: {METRIC: {"mean", "low", "high"}}}}; `names` are the columns of the arrays."""
     nested: dict[str, Any] = {}
     for (first, second), difference in differences.items():
         columns = zip(names, difference.mean.tolist(), difference.low.tolist(), difference.high.tolist())
@@ -160,7 +175,7 @@ def _total_timings(timings: Records) -> dict[str, Any]:
     for timing in timings:
         if "retriever" in timing:
             total = retrievers.setdefault(timing["retriever"], {"questions": 0, "retrieve": 0.0, "measure": 0.0})
-            total[timing["stage"]] += timing["seconds"]
+            total[timing["stage"]] = total.get(timing["stage"], 0.0) + timing["seconds"]
             total["questions"] += timing["questions"] if timing["stage"] == "retrieve" else 0
         else:
             stages[timing["stage"]] = stages.get(timing["stage"], 0.0) + timing["seconds"]

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from qgrag.generation.graph_views import graph_views
 from qgrag.llm.tokens import estimate_tokens, within_tokens
 from qgrag.retrieval.results import Hit, RetrievalResult
 
 VIEWS_KEY = "context"
-"""Key of a result's evidence under which a retriever puts views for the reader: a list of dicts with
-`title`, an explanation `note`, and `lines`, best first."""
+"""Key of a result's evidence under which a retriever may put views for the reader: a list of dicts with
+`title`, an explanation `note`, and `lines`, best first. Without it the views are those of `graph_views`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,8 @@ def build_context(result: RetrievalResult, max_passages: int, max_tokens: int) -
     Views come first and get at most half of the tokens; then hits follow until the rest is used up, by
     estimate. The first hit is there in any case, so a chunk should be smaller than `max_tokens`.
     """
-    views = _views(result.evidence.get(VIEWS_KEY, ()), max_tokens // 2)
+    given = result.evidence.get(VIEWS_KEY)
+    views = _views(graph_views(result.evidence) if given is None else given, max_tokens // 2)
     room = max_tokens - estimate_tokens(views)
     passages: list[Hit] = []
     blocks: list[str] = []

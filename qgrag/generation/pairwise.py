@@ -41,11 +41,14 @@ class Comparison:
             judged.
         reasons: the judge's, in the given and in the swapped order; or why there is no judgement.
         judged: orders with a usable judgement, 0 to 2.
+        places: for the given and for the swapped order, criterion to the place that won: `1` for the answer
+            shown first, `2` for the one shown second, or `tie`; empty where that order was not judged.
     """
 
     scores: dict[str, float]
     reasons: tuple[str, str]
     judged: int
+    places: tuple[dict[str, str], dict[str, str]] = ({}, {})
 
 
 class PairwiseJudge:
@@ -80,8 +83,13 @@ class PairwiseJudge:
                 one.reason if one else str(given.error),
                 two.reason if two else str(swapped.error),
             )
-            comparisons.append(Comparison(scores, reasons, len(shares)))
+            places = (_places(one), _places(two))
+            comparisons.append(Comparison(scores, reasons, len(shares), places))
         return comparisons
+
+
+def _places(judgement: GeneratedComparison | None) -> dict[str, str]:
+    return {c: str(getattr(judgement, c)) for c in CRITERIA} if judgement is not None else {}
 
 
 def win_rates(comparisons: Sequence[Comparison]) -> dict[str, float]:

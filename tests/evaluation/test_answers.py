@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qgrag.errors import InputError, MissingComponentError, MissingExtraError
-from qgrag.evaluation.answers import ANSWER_METRICS, answer_metrics, split_chinese
+from qgrag.evaluation.answers import ANSWER_METRICS, Language, answer_metrics, split_chinese
 from qgrag.evaluation.meteor import load_meteor
 
 
@@ -19,6 +19,9 @@ def test_english_by_hand() -> None:
             "exact_match": 0,
             "f1": 2 * (2 / 4) * (2 / 2) / (2 / 4 + 2 / 2),  # articles fall away: cat and sat of 4 and of 2
             "rouge1": 2 * (3 / 5) * (3 / 3) / (3 / 5 + 3 / 3),
+            "contains": 0,
+            "rouge1_precision": 3 / 5,
+            "rouge1_recall": 3 / 3,
             "rougeL": 2 * (3 / 5) * (3 / 3) / (3 / 5 + 3 / 3),
             "bleu1": 2 / 5,  # `The` is not `the`
         }
@@ -48,6 +51,9 @@ def test_chinese_by_hand() -> None:
             "exact_match": 0,
             "f1": 2 * (3 / 5) * (3 / 4) / (3 / 5 + 3 / 4),
             "rouge1": 2 * (3 / 5) * (3 / 4) / (3 / 5 + 3 / 4),
+            "contains": 0,
+            "rouge1_precision": 3 / 5,
+            "rouge1_recall": 3 / 4,
             "rougeL": 2 * (3 / 5) * (3 / 4) / (3 / 5 + 3 / 4),
             "bleu1": 3 / 6,  # the full stop is a token
         }
@@ -122,3 +128,17 @@ def test_meteor_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nltk.data, "path", [])
     with pytest.raises(MissingComponentError, match=r"nltk\.downloader wordnet"):
         load_meteor()
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "language", "contains"),
+    [
+        ("He was born in the Paris of 1900.", "Paris of 1900", "en", 1),
+        ("parisian", "Paris", "en", 0),
+        ("Yes, the cat.", "A cat", "en", 1),
+        ("anything", "the", "en", 0),
+        ("他住在北京。", "北京", "zh", 1),
+    ],
+)
+def test_contains_goes_by_whole_words(answer: str, reference: str, language: Language, contains: float) -> None:
+    assert answer_metrics(answer, [reference], language)["contains"] == contains
