@@ -15,9 +15,11 @@ from qgrag.graph.random_walk import Transition, transition
 
 logger = logging.getLogger(__name__)
 
-CHECK_EVERY = 4
-"""Iterations before the first look at the change; at most twice as many between two later looks."""
+FIRST_LOOKS, LATER_LOOKS = 4, 6
+"""Iterations before each of the first two looks at the change, and at most between later ones."""
 
+FIRST_RADIUS = 0.4
+"""Eigenvalues of an undirected graph, times the damping, are taken to lie within this of 0 until seen otherwise."""
 
 ROUNDING_FLOOR = 64
 """Change, in units of the dtype's rounding, under which a change that no longer falls is rounding and not error."""
@@ -152,7 +154,7 @@ def _blocks(
     if dtype not in (torch.float32, torch.float64):
         raise ValueError(f"dtype must be torch.float32 or torch.float64; got {dtype}")
     if max_iter is None:
-        max_iter = 1 if damping == 0 else math.ceil(math.log(max(tol, 1e-300) / 2) / math.log(damping)) + CHECK_EVERY
+        max_iter = 1 if damping == 0 else math.ceil(math.log(max(tol, 1e-300) / 2) / math.log(damping)) + FIRST_LOOKS
     check_positive("max_iter", max_iter)
     check_restart(restart, weights, graph.num_nodes, graph.device)
     if block is None:
@@ -222,9 +224,9 @@ def restart_columns(
 def _iterate(matrix: Transition, s: Tensor, damping: float, tol: float, max_iter: int) -> Tensor:
     """Fixed point of a block; looks at the change where the rate so far says that it is small enough."""
     restart = _Restart(s)
-    x, before, weight = s, s, 0.0
-    chebyshev = damping / (1 + math.sqrt(1 - damping**2))
-    look, last_look, last_change = CHECK_EVERY, 0, math.inf
+    x, before = s, s
+    radius, weight = (min(damping, FIRST_RADIUS) if matrix.reversible else 0.0), 1.0
+    look, last_look, last_change = FIRST_LOOKS, 0, math.inf
     for iteration in range(1, max_iter + 1):
         back = torch.full((s.size(1),), 1 - damping, dtype=s.dtype, device=s.device)
         if matrix.dangling.numel():
@@ -235,18 +237,31 @@ def _iterate(matrix: Transition, s: Tensor, damping: float, tol: float, max_iter
             rate = (change / last_change) ** (1 / (iteration - last_look))
             if change < tol or (rate > 0.9 and change < ROUNDING_FLOOR * torch.finfo(s.dtype).eps):
                 return y.clamp_(min=0)
-            if matrix.reversible and weight == 0 and chebyshev < rate < 1:
-                weight = 1.0
-            rate = chebyshev if weight else rate
-            ahead = math.log(tol / change) / math.log(rate) if 0 < rate < 1 else CHECK_EVERY
-            look, last_look, last_change = iteration + min(2 * CHECK_EVERY, math.ceil(ahead)), iteration, change
+            slowest = _slowest_rate(rate, radius) if matrix.reversible and rate < 1 else 0.0
+            if slowest > 1.02 * radius:
+                radius, weight = min(slowest, damping), 1.0
+            rate = max(rate, _chebyshev_rate(radius))
+            ahead = math.log(tol / change) / math.log(rate) if 0 < rate < 1 else FIRST_LOOKS
+            look, last_look, last_change = iteration + min(LATER_LOOKS, math.ceil(ahead)), iteration, change
         if weight > 1:
-            y = y.sub_(before).mul_(weight).add_(before)
-        if weight:
-            weight = 2 / (2 - damping**2) if weight == 1 else 1 / (1 - damping**2 * weight / 4)
+            y = torch.lerp(before, y, weight, out=y)
+        weight = 1 / (1 - radius**2 * (weight / 4 if weight > 1 else 1 / 2))
         x, before = y, x
     logger.warning("personalised PageRank stopped after %d iterations, above the tolerance %g", max_iter, tol)
     return x.clamp_(min=0)
+
+
+def _chebyshev_rate(radius: float) -> float:
+    """Factor by which the error falls an iteration where all eigenvalues lie within ``radius`` of 0."""
+    return radius / (1 + math.sqrt(1 - radius**2))
+
+
+def _slowest_rate(rate: float, radius: float) -> float:
+    """The eigenvalue outside ``radius`` whose error falls by ``rate``: the inverse of Chebyshev's growth there."""
+    if rate == 0:
+        return 0.0
+    growth = rate * (1 + math.sqrt(1 - radius**2))
+    return (growth + radius**2 / growth) / 2
 
 
 class _Restart:

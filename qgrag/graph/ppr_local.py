@@ -1,10 +1,12 @@
 """Personalised PageRank around the seeds only: forward push over a sparse frontier."""
 
+from queue import SimpleQueue
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from qgrag.graph.blocks import concurrent_blocks, run_blocks
 from qgrag.graph.checks import check_positive
 from qgrag.graph.csr import CSR
 from qgrag.graph.ppr import check_damping, check_restart
@@ -15,6 +17,10 @@ from qgrag.graph.unique import row_keys
 
 CACHE_BYTES = 2**24
 """Bytes of residuals of a block of queries on CPU; more fall out of the cache."""
+
+
+MIXING = 0.5
+"""Factor by which a step brings the mass at a node nearer to its even share, where it is not followed any more."""
 
 
 class LocalPageRank(NamedTuple):
@@ -93,17 +99,25 @@ def local_pagerank(
     if graph.flow.dtype != dtype:
         raise ValueError(f"graph holds {graph.flow.dtype} chances but dtype is {dtype}; make the walk in it")
     mass = torch.ones_like(seeds.values, dtype=dtype) if weights is None else weights.to(dtype)
+    at_once = concurrent_blocks(graph.device)
     held = memory_mb * 2**20 // 2
     if graph.device.type == "cpu":
         held = min(held, CACHE_BYTES)
-    block = max(1, min(seeds.num_rows, held // max(1, graph.num_nodes * dtype.itemsize)))
-    residual = torch.zeros(block * graph.num_nodes, dtype=dtype, device=graph.device)
-    max_slots = memory_mb * 2**20 // 64
-    parts = []
-    for start in range(0, seeds.num_rows, block):
+    block = max(1, min(seeds.num_rows, held // at_once // max(1, graph.num_nodes * dtype.itemsize)))
+    max_slots = max(1, memory_mb * 2**20 // 64 // at_once)
+    residuals: SimpleQueue[Tensor] = SimpleQueue()
+    for _ in range(at_once):
+        residuals.put(torch.zeros(block * graph.num_nodes, dtype=dtype, device=graph.device))
+
+    def answer(start: int) -> LocalPageRank:
         rows = seeds.rows(start, start + block)
         part = mass[int(seeds.ptr[start]) : int(seeds.ptr[start]) + rows.values.numel()]
-        parts.append(_push(graph, residual, rows, part, damping, epsilon, max_iter, refine, max_slots))
+        residual = residuals.get()
+        found = _push(graph, residual, rows, part, damping, epsilon, max_iter, refine, max_slots)
+        residuals.put(residual)
+        return found
+
+    parts = run_blocks(answer, range(0, max(1, seeds.num_rows), block), graph.device)
     counts = torch.cat([part.nodes.counts() for part in parts])
     nodes = torch.cat([part.nodes.values for part in parts])
     batch = torch.repeat_interleave(counts)
@@ -214,8 +228,10 @@ def _settle(
         tail = damping * on_its_way.clamp_(min=0).index_select(0, batch) * graph.stationary.index_select(0, node)
         best = order_by_score(batch, (score + tail).float())
         best = best[_first_of_rows(batch.index_select(0, best), seeded.numel(), refine)]
-        score[best] += (1 - damping) * damping * _pull(graph, residual, keys.index_select(0, best), max_slots)
-        tail[best] *= damping
+        next_step = _pull(graph, residual, keys.index_select(0, best), max_slots)
+        score[best] += (1 - damping) * damping * next_step
+        later = damping * MIXING / (1 - damping * MIXING) * (1 - damping)
+        tail[best] = (damping * (tail[best] + later * (next_step - tail[best] / damping))).clamp_(min=0)
     bound = seeded.scatter_add(0, batch, -score).clamp_(min=0).scatter_add_(0, batch, tail)
     return LocalPageRank(Ragged.from_batch(node, batch, seeded.numel()), score + tail, bound)
 

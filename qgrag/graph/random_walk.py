@@ -7,7 +7,10 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from qgrag.graph.csr import CSR
-from qgrag.graph.ragged import counts_to_ptr
+from qgrag.graph.ragged import counts_to_ptr, ragged_arange
+
+LONGEST_BAG = 64
+"""Entries that are summed one by one, in the dtype of the scores."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,14 +20,19 @@ class Transition:
     Build it once a graph and pass it to ``personalized_pagerank`` in place of the CSR: it saves a sort a call.
 
     Attributes:
-        rowptr: int32 ``[N + 1]`` (int64 from 2^31 slots on).
-        col: int32 ``[S]``, the node u that each entry comes from.
+        bagptr: int32 ``[N + H + 1]`` (int64 from 2^31 slots on). The first N bags hold at most ``LONGEST_BAG``
+            entries of each row, H more bags what the hubs, whose rows are longer, have left.
+        hubs: int64 ``[U]``, the nodes whose rows are longer.
+        hub_of: int64 ``[H]``, the place in ``hubs`` of the node that each of those bags belongs to.
+        col: int32 ``[S]``, the node u that each entry comes from, bag by bag.
         value: floating ``[S]``, w(u, v) divided by the sum of u's out-weights.
         dangling: int64 ``[D]``, nodes whose out-weights sum to 0.
         reversible: whether the graph is undirected, so that all eigenvalues are real.
     """
 
-    rowptr: Tensor
+    bagptr: Tensor
+    hubs: Tensor
+    hub_of: Tensor
     col: Tensor
     value: Tensor
     dangling: Tensor
@@ -33,7 +41,7 @@ class Transition:
     @property
     def num_nodes(self) -> int:
         """Number of nodes ``N``."""
-        return self.rowptr.numel() - 1
+        return self.bagptr.numel() - 1 - self.hub_of.numel()
 
     @property
     def device(self) -> torch.device:
@@ -44,11 +52,15 @@ class Transition:
         """W D^-1 x for ``x`` ``[N, C]`` in the dtype of ``value``; O(S C) time.
 
         ``torch.nn.functional.embedding_bag`` with weighted sums: on CPU it moves rows of 16 to 32 floats about
-        three times as fast as a ``torch.sparse`` product; on CUDA it is one fused kernel as well.
+        three times as fast as a ``torch.sparse`` product; on CUDA it is one fused kernel as well. It sums a bag
+        entry by entry, and a hub's thousands of entries would lose digits of float32 that way: the sums of a hub's
+        bags are added in float64.
         """
-        return embedding_bag(
-            self.col, x, self.rowptr, mode="sum", per_sample_weights=self.value, include_last_offset=True
-        )
+        y = embedding_bag(self.col, x, self.bagptr, mode="sum", per_sample_weights=self.value, include_last_offset=True)
+        y, more = y[: self.num_nodes], y[self.num_nodes :]
+        if self.hubs.numel():
+            y[self.hubs] = y[self.hubs].double().index_add_(0, self.hub_of, more.double()).to(y.dtype)
+        return y
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +101,18 @@ def transition(csr: CSR, *, dtype: torch.dtype = torch.float32) -> Transition:
     """Normalises the out-weights of each node to 1 and groups them by target. O(S log S) time."""
     chance, out, row = _chances(csr)
     order = torch.argsort(csr.col, stable=True)
+    counts = torch.bincount(csr.col, minlength=csr.num_nodes)
+    first = counts.clamp(max=LONGEST_BAG)
+    hubs = (counts > LONGEST_BAG).nonzero().squeeze(1)
+    hub_of, place = ragged_arange((counts[hubs] - 1).div(LONGEST_BAG, rounding_mode="floor"))
+    more = (counts[hubs[hub_of]] - (place + 1) * LONGEST_BAG).clamp_(max=LONGEST_BAG)
+    _, place = ragged_arange(counts)
+    order = torch.cat([order[place < LONGEST_BAG], order[place >= LONGEST_BAG]])
     index = torch.int32 if csr.num_slots < 2**31 else torch.int64
     return Transition(
-        rowptr=counts_to_ptr(torch.bincount(csr.col, minlength=csr.num_nodes)).to(index),
+        bagptr=counts_to_ptr(torch.cat([first, more])).to(index),
+        hubs=hubs,
+        hub_of=hub_of,
         col=row[order].to(index),
         value=chance[order].to(dtype),
         dangling=(out == 0).nonzero().squeeze(1),
