@@ -6,8 +6,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from qgrag.graph.checks import check_index, check_positive, check_seeds
+from qgrag.graph.checks import check_positive, check_seeds
 from qgrag.graph.csr import CSR
+from qgrag.graph.expansion_table import expand_table
 from qgrag.graph.ragged import Ragged, counts_to_ptr, pieces, ragged_arange
 
 NodeScores = Tensor | Callable[[Tensor, Tensor], Tensor]
@@ -36,7 +37,7 @@ def expand(
 ) -> Expansion:
     """Every node within ``hops`` hops of each query's seeds, with the hop at which it was first met.
 
-    Level-synchronous breadth-first search; a level of all queries is one gather and one sort. Written here
+    Level-synchronous breadth-first search; a level of a block of queries is one gather and one sort. Written here
     because ``torch_geometric.utils.k_hop_subgraph`` takes one seed set a call and allocates masks of the whole
     graph. With T slots met in all: O(T log T) time; memory is the answer and at most ``memory_mb`` more.
 
@@ -72,7 +73,36 @@ def expand(
             f"scores must be [{num_nodes}] or [{seeds.num_rows}, {num_nodes}]; got shape {tuple(scores.shape)}"
         )
     max_slots = max(1, memory_mb * 2**20 // 64)
-    key = _Key.fit(seeds.num_rows, num_nodes, hops)
+    if isinstance(neighbours, CSR):
+        found = Expansion(*_expand_csr(neighbours, seeds, hops, max_nodes, max_slots))
+    else:
+        found = Expansion(*expand_table(neighbours, seeds, hops, max_nodes, max_slots))
+    if scores is not None:
+        found = _by_score(found, scores)
+    return found if max_nodes is None else _cut(found, max_nodes)
+
+
+def _by_score(found: Expansion, scores: NodeScores) -> Expansion:
+    """The nodes of each row by hop, then score, then id."""
+    batch, node = found.nodes.batch(), found.nodes.values
+    value = scores(batch, node) if callable(scores) else scores[node] if scores.dim() == 1 else scores[batch, node]
+    order = torch.argsort(value, descending=True, stable=True)
+    level = batch * (int(found.hop.max()) + 1 if found.hop.numel() else 1) + found.hop
+    order = order[torch.argsort(level[order], stable=True)]
+    return Expansion(Ragged(node[order], found.nodes.ptr), found.hop[order])
+
+
+def _cut(found: Expansion, max_nodes: int) -> Expansion:
+    """The first ``max_nodes`` of each row."""
+    counts = found.nodes.counts()
+    _, place = ragged_arange(counts)
+    kept = place < max_nodes
+    return Expansion(Ragged(found.nodes.values[kept], counts_to_ptr(counts.clamp(max=max_nodes))), found.hop[kept])
+
+
+def _expand_csr(csr: CSR, seeds: Ragged, hops: int, max_nodes: int | None, max_slots: int) -> tuple[Ragged, Tensor]:
+    """Nodes met by each query and the hop of each, ordered by hop, then id; one sort a level for all queries."""
+    key = _Key.fit(seeds.num_rows, csr.num_nodes, hops)
     met = _first_met(key.pack(seeds.batch(), seeds.values), key)
     levels = [met]
     for hop in range(hops):
@@ -82,11 +112,12 @@ def expand(
             frontier = frontier[below[key.batch(frontier)]]
         if frontier.numel() == 0:
             break
-        reached = _neighbours(neighbours, key, frontier, max_slots)
+        reached = _neighbours(csr, key, frontier, max_slots)
         met = _first_met(torch.cat([met, *(part + (hop + 1) for part in reached)]), key)
         levels.append(met.index_select(0, (key.hop(met) == hop + 1).nonzero().squeeze(1)))
-    ordered = _by_id(levels, key, seeds.num_rows) if scores is None else _by_score(met, key, scores)
-    return _unpack(ordered, key, seeds.num_rows, max_nodes)
+    ordered = _by_id(levels, key, seeds.num_rows)
+    counts = torch.bincount(key.batch(ordered), minlength=seeds.num_rows)
+    return Ragged(key.node(ordered).long(), counts_to_ptr(counts)), key.hop(ordered).long()
 
 
 class _Key(NamedTuple):
@@ -134,25 +165,15 @@ def _first_met(keys: Tensor, key: _Key) -> Tensor:
     return keys.index_select(0, first.nonzero().squeeze(1))
 
 
-def _neighbours(neighbours: Tensor | CSR, key: _Key, frontier: Tensor, max_slots: int) -> list[Tensor]:
+def _neighbours(csr: CSR, key: _Key, frontier: Tensor, max_slots: int) -> list[Tensor]:
     """Keys of hop 0 one step from ``frontier``; more than one piece is made distinct piece by piece."""
     nodes = key.node(frontier)
     own = frontier - (nodes << key.hop_bits) - key.hop(frontier)
     parts = []
-    if isinstance(neighbours, Tensor):
-        width = max(1, neighbours.size(1))
-        for rows, base in zip(*(part.split(max(1, max_slots // width)) for part in (nodes, own)), strict=True):
-            reached = neighbours.index_select(0, rows)
-            low, high = reached.aminmax() if reached.numel() else (0, 0)
-            if high >= neighbours.size(0):
-                check_index("neighbours", reached.clamp(min=0), neighbours.size(0))
-            found = ((reached.to(key.dtype) << key.hop_bits) + base[:, None]).flatten()
-            parts.append(found if low >= 0 else found[reached.flatten() >= 0])
-    else:
-        for start, stop in pieces(neighbours.rowptr[nodes + 1] - neighbours.rowptr[nodes], max_slots):
-            owner, slot = neighbours.slots(nodes[start:stop])
-            reached = neighbours.col.index_select(0, slot).to(key.dtype)
-            parts.append((reached << key.hop_bits) + own[start:stop].index_select(0, owner))
+    for start, stop in pieces(csr.rowptr[nodes + 1] - csr.rowptr[nodes], max_slots):
+        owner, slot = csr.slots(nodes[start:stop])
+        reached = csr.col.index_select(0, slot).to(key.dtype)
+        parts.append((reached << key.hop_bits) + own[start:stop].index_select(0, owner))
     return parts if len(parts) == 1 else [_first_met(part, key) for part in parts]
 
 
@@ -167,22 +188,3 @@ def _by_id(levels: list[Tensor], key: _Key, num_rows: int) -> Tensor:
         ordered.scatter_(0, place.add_(torch.arange(level.numel(), device=level.device)), level)
         at = at + counts
     return ordered
-
-
-def _by_score(met: Tensor, key: _Key, scores: NodeScores) -> Tensor:
-    """Keys of each row by hop, then score, then id."""
-    batch, node = key.batch(met).long(), key.node(met).long()
-    value = scores(batch, node) if callable(scores) else scores[node] if scores.dim() == 1 else scores[batch, node]
-    order = torch.argsort(value, descending=True, stable=True)
-    level = ((batch << key.hop_bits) + key.hop(met))[order]
-    return met[order[torch.argsort(level, stable=True)]]
-
-
-def _unpack(ordered: Tensor, key: _Key, num_rows: int, max_nodes: int | None) -> Expansion:
-    """The first ``max_nodes`` of each row of keys that stand in their final order."""
-    counts = torch.bincount(key.batch(ordered), minlength=num_rows)
-    if max_nodes is not None:
-        _, place = ragged_arange(counts)
-        ordered = ordered[place < max_nodes]
-        counts = counts.clamp(max=max_nodes)
-    return Expansion(Ragged(key.node(ordered).long(), counts_to_ptr(counts)), key.hop(ordered).long())

@@ -1,13 +1,13 @@
 """The k-nearest-neighbour graph of a set of vectors: build, append, remove."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
 from qgrag.graph.checks import check_positive, check_vectors
-from qgrag.graph.knn_approx import hnsw_pairs, ivf_pairs
+from qgrag.graph.knn_approx import hnsw_pairs, ivf_neighbours
 from qgrag.graph.knn_exact import Pairs, Screen
 
 Method = Literal["exact", "ivf", "hnsw"]
@@ -48,19 +48,19 @@ def knn_graph(
 ) -> KNNGraph:
     """The ``k`` nearest others of each vector by inner product.
 
-    Scores are summed in float64 and rounded to float32; the higher goes first, then the lower id. ``exact`` is
-    exact under that order, whatever the screening lost (see ``knn_exact``); it multiplies each pair once, where
-    ``faiss.IndexFlatIP`` and PyG's ``MIPSKNNIndex`` over it multiply it twice. ``ivf`` looks into the lists
-    nearest to a vector, and its recall depends on ``probes``: measure it with :func:`knn_recall`. ``hnsw`` calls
-    ``faiss.IndexHNSWFlat``.
+    Scores are summed in float64 and rounded to float32 (``ivf``: summed in float32); the higher goes first, then the
+    lower id. ``exact`` is exact under that order, whatever the screening lost (see ``knn_exact``); it multiplies each
+    pair once, where ``faiss.IndexFlatIP`` and PyG's ``MIPSKNNIndex`` over it multiply it twice. ``ivf`` looks into
+    the lists nearest to a vector, and its recall depends on ``probes``: measure it with :func:`knn_recall`. ``hnsw``
+    calls ``faiss.IndexHNSWFlat``.
 
-    Time: N^2 d / 2 multiplications for ``exact``, N^2 d probes / lists for ``ivf``.
+    Time: N^2 d / 2 multiplications for ``exact``, N d (lists + N probes / lists) for ``ivf``.
 
     Args:
         x: floating ``[N, d]``, unit vectors for cosine; computed in float32.
         k: neighbours wanted, at least 1.
         method: ``"exact"``, ``"ivf"`` or ``"hnsw"`` (CPU only).
-        lists: inverted lists of ``ivf``; N / 256 if not given.
+        lists: inverted lists of ``ivf``; N / 64 if not given.
         probes: lists that ``ivf`` looks into for each vector.
         screen: dtype of the screening product; ``torch.float32`` where the processor has no bf16 product.
         memory_mb: bound of block buffers and candidates, in MiB, beside ``x``, its copy in the screening dtype and
@@ -76,15 +76,15 @@ def knn_graph(
         ([[1, 2], [0, 2], [1, 0]], [0.800000011920929, 0.0])
     """
     _check(x, "x", k, memory_mb)
+    if method not in get_args(Method):
+        raise ValueError(f'method must be "exact", "ivf" or "hnsw"; got {method!r}')
     x = x.to(torch.float32)
     nodes = torch.arange(x.size(0), device=x.device)
-    if method == "hnsw":
+    if method == "hnsw" and x.size(0):
         return _graph(hnsw_pairs(x, k, memory_mb), x.size(0), k)
+    if method == "ivf" and x.size(0):
+        return KNNGraph(*ivf_neighbours(x, k, lists, probes, memory_mb))
     search = Screen(x, k, screen, memory_mb)
-    if method == "ivf":
-        return _graph(ivf_pairs(search, lists, probes), x.size(0), k)
-    if method != "exact":
-        raise ValueError(f'method must be "exact", "ivf" or "hnsw"; got {method!r}')
     search.raise_bars(nodes)
     _join_all(search, nodes[torch.argsort(search.bar, stable=True)])
     return _graph(search.best(), x.size(0), k)

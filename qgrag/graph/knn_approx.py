@@ -1,50 +1,78 @@
-"""Approximate nearest neighbours: inverted lists for the screened product, or FAISS's navigable small world."""
+"""Approximate nearest neighbours: inverted lists, or FAISS's navigable small world."""
 
 import torch
 from torch import Tensor
 
+from qgrag.graph.blocks import concurrent_blocks, run_blocks
 from qgrag.graph.checks import check_positive
-from qgrag.graph.knn_exact import STRIP, Pairs, Screen, inner_products
+from qgrag.graph.knn_exact import STRIP, Pairs, inner_products
 from qgrag.graph.top import best_of_rows
+
+LIST_LENGTH = 64
+"""Members of an inverted list on average; shorter lists cost more to choose, longer ones more to look into."""
 
 HNSW_LINKS, HNSW_BUILD, HNSW_SEARCH = 32, 40, 64
 """Links a node, and how many candidates are kept while building and while searching."""
 
 
-def ivf_pairs(search: Screen, lists: int | None, probes: int) -> Pairs:
-    """The k best of each vector among the members of the ``probes`` lists nearest to it.
+def ivf_neighbours(x: Tensor, k: int, lists: int | None, probes: int, memory_mb: int) -> tuple[Tensor, Tensor]:
+    """Ids and scores ``[N, k]`` of the k best of each vector among the members of the ``probes`` lists nearest to it.
 
-    Inverted files (Sivic and Zisserman 2003; Jegou et al. 2011) over the screened product: every list is one
-    matrix product between its members and all vectors that look into it. O(N probes N / lists d) time.
+    Inverted files (Sivic and Zisserman 2003; Jegou et al. 2011): a list is one float32 product between its members
+    and all vectors that look into it. Lists are chosen in bf16. O(N (lists + N probes / lists) d) time; beside the
+    answer and a copy of ``x`` in bf16 at most ``memory_mb``.
 
     Raises:
         ValueError: if ``lists`` or ``probes`` is below 1, or there are more probes than lists.
     """
-    n = search.x.size(0)
+    n = x.size(0)
     if lists is None:
-        lists = max(1, n // 256)
+        lists = max(1, n // LIST_LENGTH)
         probes = min(probes, lists)
     check_positive("lists", lists)
     check_positive("probes", probes)
     if probes > lists or lists > max(1, n):
         raise ValueError(f"probes must be at most lists and lists at most N; got {probes}, {lists} and {n}")
-    centres = _spherical_kmeans(search.rounded, lists)
-    nearest = torch.cat([(part @ centres.t()).topk(probes, dim=1).indices for part in search.rounded.split(STRIP)])
-    search.raise_bars(torch.arange(n, device=nearest.device), rounds=1)
-    looking = torch.argsort(nearest.flatten(), stable=True)
-    ends = torch.bincount(nearest.flatten(), minlength=lists).cumsum(0).tolist()
-    members = torch.argsort(nearest[:, 0], stable=True)
-    member_ends = torch.bincount(nearest[:, 0], minlength=lists).cumsum(0).tolist()
-    for start, stop, first, last in zip([0, *ends], ends, [0, *member_ends], member_ends, strict=False):
-        if first < last:
-            search.multiply(looking[start:stop] // probes, members[first:last], both=False)
-    return search.best()
+    rounded = x.to(torch.bfloat16)
+    centres = _spherical_kmeans(rounded, lists)
+    nearest = torch.cat(
+        run_blocks(lambda part: (part @ centres.t()).float().topk(probes).indices, rounded.split(STRIP // 4), x.device)
+    )
+    index = torch.full((n, k), -1, dtype=torch.int64, device=x.device)
+    score = torch.full((n, k), -torch.inf, device=x.device)
+    held = memory_mb * 2**20 // 16 // concurrent_blocks(x.device)
+    members = _by_list(nearest[:, 0], lists)
+
+    def look(block: tuple[Tensor, Tensor]) -> None:
+        """Joins the best of a list's members to what its visitors have."""
+        visitors, members = block
+        for rows in visitors.split(max(1, held // max(1, members.numel()))):
+            product = x.index_select(0, rows) @ x.index_select(0, members).t()
+            product.masked_fill_(rows[:, None] == members, -torch.inf)
+            better = (product.amax(1) > score[rows, -1]).nonzero().squeeze(1)
+            rows, product = rows.index_select(0, better), product.index_select(0, better)
+            best = torch.cat([score.index_select(0, rows), product], 1).topk(k)
+            other = torch.cat([index.index_select(0, rows), members.expand(rows.numel(), -1)], 1)
+            score[rows], index[rows] = best.values, other.gather(1, best.indices)
+
+    for rank in range(probes):
+        blocks = zip(_by_list(nearest[:, rank], lists), members, strict=True)
+        run_blocks(look, [(visitors, own) for visitors, own in blocks if own.numel()], x.device)
+    index.masked_fill_(torch.isinf(score), -1)
+    by_id = torch.sort(index, dim=1)
+    by_score = torch.sort(score.gather(1, by_id.indices), dim=1, descending=True, stable=True)
+    return by_id.values.gather(1, by_score.indices), by_score.values
 
 
-def _spherical_kmeans(x: Tensor, lists: int, *, rounds: int = 5, seed: int = 0) -> Tensor:
-    """Unit centres ``[lists, d]`` of a sample of at most 64 vectors a list (Dhillon and Modha 2001)."""
+def _by_list(list_of: Tensor, lists: int) -> tuple[Tensor, ...]:
+    """The vectors of each list, ascending."""
+    return torch.argsort(list_of, stable=True).split(torch.bincount(list_of, minlength=lists).tolist())
+
+
+def _spherical_kmeans(x: Tensor, lists: int, *, rounds: int = 2, seed: int = 0) -> Tensor:
+    """Unit centres ``[lists, d]`` of a sample of at most 16 vectors a list (Dhillon and Modha 2001)."""
     generator = torch.Generator().manual_seed(seed)
-    sample = x[torch.randperm(x.size(0), generator=generator)[: 64 * lists].to(x.device)]
+    sample = x[torch.randperm(x.size(0), generator=generator)[: 16 * lists].to(x.device)]
     centres = sample[:lists]
     for _ in range(rounds):
         nearest = torch.cat([(part @ centres.t()).argmax(1) for part in sample.split(STRIP)])

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from qgrag.graph.blocks import concurrent_blocks, run_blocks
 from qgrag.graph.checks import check_positive, check_seeds
 from qgrag.graph.csr import CSR
 from qgrag.graph.paths import Paths
@@ -78,18 +79,19 @@ def shortest_paths(
     check_positive("max_paths_per_pair", max_paths_per_pair)
     check_positive("memory_mb", memory_mb)
     seeds = _first_occurrences(seeds, csr.num_nodes)
-    max_slots = max(1, memory_mb * 2**20 // 64)
+    max_slots = max(1, memory_mb * 2**20 // 64 // concurrent_blocks(csr.device))
     if csr.device.type == "cpu":
         max_slots = min(max_slots, CACHED_SLOTS)
-    found: list[_Found] = []
-    num_pairs = 0
-    for start, stop in _query_blocks(csr, seeds, max_slots):
-        rows = seeds.rows(start, stop)
-        first, second = _seed_pairs(rows)
-        pair = torch.arange(num_pairs, num_pairs + first.numel(), device=csr.device)
-        num_pairs += first.numel()
-        found += _block_paths(csr, rows, pair, first, second, max_hops, max_paths_per_pair, max_slots)
-    return _assemble(csr, seeds, found)
+    counts = seeds.counts()
+    pair_ptr = counts_to_ptr(counts * (counts - 1) // 2)
+
+    def answer(block: tuple[int, int]) -> list[_Found]:
+        start, stop = block
+        pair = torch.arange(int(pair_ptr[start]), int(pair_ptr[stop]), device=csr.device)
+        return _block_paths(csr, seeds.rows(start, stop), pair, max_hops, max_paths_per_pair, max_slots)
+
+    found = run_blocks(answer, _query_blocks(csr, seeds, max_slots), csr.device)
+    return _assemble(csr, seeds, [part for parts in found for part in parts])
 
 
 def _first_occurrences(seeds: Ragged, num_nodes: int) -> Ragged:
@@ -126,13 +128,12 @@ def _block_paths(
     csr: CSR,
     seeds: Ragged,
     pair: Tensor,
-    first: Tensor,
-    second: Tensor,
     max_hops: int,
     max_paths: int,
     max_slots: int,
 ) -> list[_Found]:
     """The paths of a block's pairs, one entry a length."""
+    first, second = _seed_pairs(seeds)
     owner = torch.arange(seeds.values.numel(), device=csr.device)
     query = seeds.batch()
     start = row_keys(owner, seeds.values, csr.num_nodes)

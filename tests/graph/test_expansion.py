@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qgrag.graph import Ragged, expand, induced_subgraph
+from qgrag.graph import CSR, Ragged, expand, induced_subgraph
 from tests.graph.conftest import PROPERTY, csr_of, graphs_and_seeds, networkx_of, ragged
 
 
@@ -19,13 +19,22 @@ def levels(graph: nx.Graph, seeds: list[int], hops: int) -> dict[int, int]:
     return found
 
 
+def table_of(csr: CSR) -> torch.Tensor:
+    """The CSR's neighbours as a table padded with -1."""
+    table = torch.full((csr.num_nodes, int(csr.degree().max())), -1, device=csr.device)
+    place = torch.arange(csr.num_slots, device=csr.device) - csr.rowptr[csr.row()]
+    table[csr.row(), place] = csr.col
+    return table
+
+
 @PROPERTY
-@given(graphs_and_seeds(), st.integers(0, 4), st.booleans(), st.sampled_from([1, 512]))
-def test_hops_are_those_of_networkx(case: tuple, hops: int, undirected: bool, memory_mb: int) -> None:
+@given(graphs_and_seeds(), st.integers(0, 4), st.booleans(), st.booleans(), st.sampled_from([1, 512]))
+def test_hops_are_those_of_networkx(case: tuple, hops: int, undirected: bool, as_table: bool, memory_mb: int) -> None:
     num_nodes, edges, seeds = case
     csr = csr_of(num_nodes, edges, torch.device("cpu"), undirected=undirected)
     graph = networkx_of(num_nodes, edges, undirected=undirected)
-    found = expand(csr, ragged(seeds, csr.device), hops, memory_mb=memory_mb)
+    neighbours = table_of(csr) if as_table else csr
+    found = expand(neighbours, ragged(seeds, csr.device), hops, memory_mb=memory_mb)
     hop = Ragged(found.hop, found.nodes.ptr)
     for row, expected_seeds in enumerate(seeds):
         nodes = found.nodes.row(row).tolist()
@@ -42,6 +51,10 @@ def test_cap_keeps_the_best_by_hop_then_score(case: tuple, max_nodes: int, seed:
     batch = ragged(seeds, csr.device)
     whole = expand(csr, batch, 3)
     capped = expand(csr, batch, 3, scores=scores, max_nodes=max_nodes)
+    assert torch.equal(expand(table_of(csr), batch, 3).nodes.values, whole.nodes.values)
+    by_table = expand(table_of(csr), batch, 3, scores=scores, max_nodes=max_nodes)
+    assert torch.equal(by_table.nodes.values, capped.nodes.values)
+    assert torch.equal(by_table.hop, capped.hop)
     by_call = expand(csr, batch, 3, scores=lambda query, node: scores[query, node], max_nodes=max_nodes)
     assert torch.equal(capped.nodes.values, by_call.nodes.values)
     for row in range(len(seeds)):
@@ -100,6 +113,10 @@ def test_ids_out_of_range_are_named(device: torch.device) -> None:
 def test_empty_graph_and_no_seeds(device: torch.device) -> None:
     empty = csr_of(0, [], device)
     assert expand(empty, ragged([[], []], device), 2).nodes.to_lists() == [[], []]
+    table = torch.zeros(0, 3, dtype=torch.int64, device=device)
+    assert expand(table, ragged([[], []], device), 2).nodes.to_lists() == [[], []]
+    assert expand(table[:, :0], ragged([], device), 2).nodes.to_lists() == []
+    assert expand(torch.zeros(4, 0, dtype=torch.int64, device=device), ragged([[3]], device), 2).hop.tolist() == [0]
     assert induced_subgraph(empty, ragged([[]], device)).to_lists() == [[]]
     lone = csr_of(2, [], device)
     assert expand(lone, ragged([[1], []], device), 2).nodes.to_lists() == [[1], []]
