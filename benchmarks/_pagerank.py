@@ -39,12 +39,12 @@ class CountingTransition(Transition):
         return super().step(x)
 
 
-def count_columns(graph: Transition, seeds: Ragged, block: int) -> int:
-    """Products times columns that answering ``seeds`` takes."""
-    counting = CountingTransition(graph.rowptr, graph.col, graph.value, graph.dangling, graph.reversible)
+def products_a_column(graph: Transition, seeds: Ragged, block: int) -> float:
+    """Products that a column takes part in, over the blocks that answer ``seeds``."""
+    counting = CountingTransition(**vars(graph))
     CountingTransition.steps = 0
     personalized_pagerank_topk(counting, seeds, 10, block=block)
-    return CountingTransition.steps * min(block, seeds.num_rows)
+    return CountingTransition.steps * min(block, seeds.num_rows) / seeds.num_rows
 
 
 def igraph_of(graph: Graph) -> Any:
@@ -151,7 +151,7 @@ def race_pagerank(graph: Graph, batch: int, rounds: int, folder: str, *, quick: 
             contenders.append(Contender("igraph, 2 processes", lambda: pools[0].answer(few), len(few)))
     if find_spec("scipy") and graph.num_nodes <= LIMITS["scipy"]:
         sparse = scipy_of(graph)
-        some = lists[: min(batch, 64 if graph.num_nodes <= 200_000 else 16)]
+        some = lists[: 64 if quick else batch if graph.num_nodes <= 200_000 else 16]
         contenders.append(
             Contender("scipy", lambda: scipy_scores(sparse, some).T, len(some), f"{len(some)} columns at once")
         )
@@ -167,9 +167,12 @@ def race_pagerank(graph: Graph, batch: int, rounds: int, folder: str, *, quick: 
             checked[result.name] = compare(ours, torch.from_numpy(result.answer).float())
     double = personalized_pagerank(graph.csr, seeds.rows(0, min(batch, 8)), tol=1e-12, dtype=torch.float64).cpu()
     checked["float64"] = compare(ours, double.float())
-    columns = count_columns(matrix, seeds, 32 if device.type == "cpu" else 256)
-    gathered = graph.csr.num_slots * columns / 32 / batch
-    return results, {"agreement": checked, "gathered_rows_of_32": gathered, "products": columns / batch}
+    products = products_a_column(matrix, seeds.rows(0, min(batch, 64)), 32)
+    return results, {
+        "agreement": checked,
+        "gathered_rows_of_32": graph.csr.num_slots * products / 32,
+        "products": products,
+    }
 
 
 def networkx_runner(graph: Graph, lists: list[list[int]]) -> Any:

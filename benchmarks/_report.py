@@ -67,19 +67,20 @@ def table(rows: list[Row]) -> str:
     """Markdown, one line a contender."""
     lines = [
         "| case | graph | batch | contender | ms each | CPU ms each | each/s | ours faster by [range] | peak MiB "
-        "| agreement |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| of limit | agreement |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         ratio = "1"
         if row.ours_is_faster_by is not None and row.range is not None:
             ratio = f"{figure(row.ours_is_faster_by)} [{figure(row.range[0])}..{figure(row.range[1])}]"
+        limit = "" if row.of_limit is None else f"{row.of_limit:.0%}"
         agreement = row.agreement if row.agreement is not None else row.extra or ""
         shown = row.contender + (f" ({row.note})" if row.note else "")
         lines.append(
             f"| {row.case} | {row.graph} | {row.batch} | {shown} | {figure(row.milliseconds)} | "
             f"{figure(row.cpu_milliseconds)} | "
-            f"{figure(row.per_second)} | {ratio} | {row.peak_mb:.0f} | {short(agreement)} |"
+            f"{figure(row.per_second)} | {ratio} | {row.peak_mb:.0f} | {limit} | {short(agreement)} |"
         )
     return "\n".join(lines)
 
@@ -163,3 +164,17 @@ def save(folder: Path, machine: Extra, rows: list[Row]) -> None:
     (folder / "kernels.json").write_text(json.dumps(held, indent=1) + "\n", encoding="utf-8")
     (folder / "kernels.md").write_text(table(rows) + "\n", encoding="utf-8")
     plot(rows, folder / "kernels-growth.png")
+
+
+def load(folder: Path) -> list[Row]:
+    """The rows of an earlier run, none where there was none."""
+    path = folder / "kernels.json"
+    if not path.exists():
+        return []
+    return [Row(**row) for row in json.loads(path.read_text(encoding="utf-8"))["rows"]]
+
+
+def replaced(rows: list[Row], found: list[Row]) -> list[Row]:
+    """``rows`` and ``found``, which takes the place of rows of the same case, graph and batch."""
+    new = {(row.case, row.graph, row.batch, row.contender) for row in found}
+    return [row for row in rows if (row.case, row.graph, row.batch, row.contender) not in new] + found

@@ -113,18 +113,16 @@ def best_seconds(run: Callable[[], Any], device: torch.device, repeats: int = 7)
 
 
 def machine_limits(device: torch.device) -> dict[str, float]:
-    """Copy in GB/s, gathers of 32 floats in million rows/s, products in GFLOP/s: the best of several runs."""
+    """Copy in GB/s, gathers in million rows/s, products in GFLOP/s: the best of several runs."""
     a = torch.rand(2**26, device=device)
     b = torch.empty_like(a)
     copy = best_seconds(lambda: b.copy_(a), device)
-    table, index = torch.rand(100_000, 32, device=device), torch.randint(0, 100_000, (2_000_000,), device=device)
-    out = torch.empty(2_000_000, 32, device=device)
-    gather = best_seconds(lambda: torch.index_select(table, 0, index, out=out), device)
     flat, place = torch.rand(2_000_000, device=device), torch.randint(0, 2_000_000, (4_000_000,), device=device)
     single = best_seconds(lambda: flat.index_select(0, place), device)
     limits = {
         "copy_gb_s": 2 * a.numel() * 4 / copy / 1e9,
-        "gather32_mrows_s": index.numel() / gather / 1e6,
+        "gather32_mrows_s": gather_rate(100_000, device),
+        "gather32_1m_mrows_s": gather_rate(1_000_000, device),
         "gather1_mrows_s": place.numel() / single / 1e6,
     }
     for name, dtype in (("gemm_f32_gflop_s", torch.float32), ("gemm_bf16_gflop_s", torch.bfloat16)):
@@ -134,3 +132,16 @@ def machine_limits(device: torch.device) -> dict[str, float]:
         seconds = best_seconds(lambda left=left, right=right, target=target: torch.mm(left, right, out=target), device)
         limits[name] = 2 * 4096 * 384 * 8192 / seconds / 1e9
     return limits
+
+
+def gather_rate(rows: int, device: torch.device) -> float:
+    """Million random rows of 32 floats a second out of so many, into a buffer that stays in the cache."""
+    table = torch.rand(rows, 32, device=device)
+    parts = torch.randint(0, rows, (2**21,), device=device).split(2**14 if device.type == "cpu" else 2**21)
+    out = torch.empty(len(parts[0]), 32, device=device)
+
+    def gather() -> None:
+        for part in parts:
+            torch.index_select(table, 0, part, out=out)
+
+    return 2**21 / best_seconds(gather, device) / 1e6

@@ -5,7 +5,9 @@
 #   benchmarks/gpu.sh cpu 5000         # the same script on CPU at a small size, to see that it works
 #
 # Downloads nothing: graphs and unit vectors are synthetic. Peers that are not installed are left out (FAISS, igraph,
-# networkx and others), and so is the part that a missing package stops. Results: $OUT, runs/gpu unless it is set.
+# networkx and others), and so is the part that a missing package stops. Settings of the environment:
+#   OUT=runs/gpu  ROUNDS=3  BATCH="1 256"  PYTHON=python
+#   TESTS_SECONDS=90  KERNELS_SECONDS=270  RETRIEVAL_SECONDS=100    time limit of each part
 set -euo pipefail
 
 device=${1:-cuda}
@@ -13,6 +15,8 @@ shift || true
 sizes=("$@")
 ((${#sizes[@]})) || sizes=(100000 1000000)
 out=${OUT:-runs/gpu}
+rounds=${ROUNDS:-3}
+read -ra batch <<<"${BATCH:-1 256}"
 python=${PYTHON:-python}
 
 cd "$(dirname "$0")/.."
@@ -32,13 +36,13 @@ part() {
 }
 
 if [[ $device == cuda* ]]; then
-  part tests 90 "$python" -m pytest -q tests/graph -k cuda
+  part tests "${TESTS_SECONDS:-90}" "$python" -m pytest -q tests/graph -k cuda
 fi
-part kernels 270 "$python" benchmarks/kernels.py --quick --rounds 3 --device "$device" --out "$out" \
-  --cases expand ppr local paths subgraph knn ivf changes --batch 1 256 \
+part kernels "${KERNELS_SECONDS:-270}" "$python" benchmarks/kernels.py --quick --rounds "$rounds" \
+  --device "$device" --out "$out" --cases expand ppr local paths subgraph knn ivf changes --batch "${batch[@]}" \
   --nodes "${sizes[@]}" --vectors "${sizes[0]}" --table-nodes "${sizes[-1]}"
-part qcg_retrieval 100 "$python" benchmarks/qcg_retrieval.py --synthetic "${sizes[0]}" --device "$device" \
-  --rounds 3 --out "$out/qcg_retrieval.json"
+part qcg_retrieval "${RETRIEVAL_SECONDS:-100}" "$python" benchmarks/qcg_retrieval.py --synthetic "${sizes[0]}" \
+  --device "$device" --rounds "$rounds" --out "$out/qcg_retrieval.json"
 
 if ((${#failed[@]})); then
   echo "stopped early or failed: ${failed[*]}; what was measured until then stands in $out" >&2

@@ -25,7 +25,8 @@ Threads that wait give their core away (OMP_WAIT_POLICY=PASSIVE unless it is set
 the machine slows the many-threaded contenders, ours first, many times over. CPU ms sum over the threads of this
 process and are less disturbed.
 
-Writes kernels.json, kernels.md and kernels-growth.png to --out after every case.
+Writes kernels.json, kernels.md and kernels-growth.png to --out after every case. With --keep a run adds to what is
+there, so that the cases can be run one at a time.
 """
 
 import argparse
@@ -43,7 +44,7 @@ import torch
 from _graphs import Graph, clustered_vectors, preferential
 from _neighbours import race_approximate, race_changes, race_exact
 from _pagerank import race_local, race_pagerank
-from _report import Row, rows_of, save, table
+from _report import Row, load, replaced, rows_of, save, table
 from _timing import machine_limits
 from _walks import race_expansion, race_paths, race_subgraph
 
@@ -61,11 +62,11 @@ def main() -> None:
     limits = machine_limits(device)
     machine = describe(args, limits)
     print("\n".join(f"{key}: {value}" for key, value in machine.items()), flush=True)
-    rows: list[Row] = []
+    rows = load(args.out) if args.keep else []
     with tempfile.TemporaryDirectory() as folder:
         for found in run(args, device, limits, folder):
-            print(table(found).split("\n", 2)[2] if rows else table(found), flush=True)
-            rows += found
+            print(table(found), flush=True)
+            rows = replaced(rows, found)
             save(args.out, machine, rows)
     print(f"wrote {args.out / 'kernels.json'}, kernels.md and kernels-growth.png there")
 
@@ -84,6 +85,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2, help="of torch on CPU")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--quick", action="store_true", help="fewer answers from slow peers, no second process")
+    parser.add_argument("--keep", action="store_true", help="keep what --out holds of other cases, graphs and batches")
     parser.add_argument("--out", type=Path, default=Path("runs/kernels"), help="folder for the results")
     args = parser.parse_args(argv)
     if args.rounds < 1 or min(args.nodes + args.batch) < 1:
@@ -132,7 +134,8 @@ def on_graph(
         started = time.perf_counter()
         if "ppr" in cases:
             results, extra = race_pagerank(graph, batch, args.rounds, folder, quick=args.quick)
-            share = extra["gathered_rows_of_32"] * results[0].per_second / 1e6 / limits["gather32_mrows_s"]
+            limit = limits["gather32_mrows_s" if graph.num_nodes < 300_000 else "gather32_1m_mrows_s"]
+            share = extra["gathered_rows_of_32"] * results[0].per_second / 1e6 / limit
             yield rows_of("ppr", graph.name, graph.num_nodes, batch, results, extra, share)
         for epsilon in args.epsilon if "local" in cases else ():
             results, extra = race_local(graph, batch, args.rounds, epsilon, quick=args.quick)
