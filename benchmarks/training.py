@@ -3,7 +3,7 @@
 python benchmarks/training.py encoder --pairs pairs/train.jsonl --steps 30
 python benchmarks/training.py reward --rewards rewards/train.jsonl --steps 30
 
-`encoder` needs `pip install datasets` for the other trainer. Both sides take the same texts, batches, lengths,
+`encoder` needs datasets for the other trainer (in the extra `benchmarks`). Both sides take the same texts, batches, lengths,
 loss, optimizer and number of threads, and take turns, so that a busy machine slows both.
 """
 
