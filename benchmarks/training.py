@@ -3,8 +3,9 @@
 python benchmarks/training.py encoder --pairs pairs/train.jsonl --steps 30
 python benchmarks/training.py reward --rewards rewards/train.jsonl --steps 30
 
-`encoder` needs datasets for the other trainer (in the extra `benchmarks`). Both sides take the same texts, batches, lengths,
-loss, optimizer and number of threads, and take turns, so that a busy machine slows both.
+`encoder` needs datasets (in the extra `benchmarks`) for the other trainer. Both sides take the same texts, batches,
+lengths, loss, optimizer and number of threads, and take turns, so that a busy machine slows both. No passage comes
+twice, because qgrag would encode it once.
 """
 
 import argparse
@@ -13,6 +14,8 @@ import logging
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +27,7 @@ from qgrag.models.reward import RewardConfig
 from qgrag.training.embedding_data import PairData
 from qgrag.training.embedding_module import EmbeddingModule
 from qgrag.training.optimizer import OptimizerConfig
-from qgrag.training.pairs import read_pairs, write_pairs
+from qgrag.training.pairs import TrainingPair, read_pairs, write_pairs
 from qgrag.training.reward_data import SubgraphData
 from qgrag.training.reward_examples import read_rewards
 from qgrag.training.reward_module import RewardModule
@@ -114,12 +117,23 @@ def theirs(pairs: Path, batch: int, steps: int) -> float:
     return watch.watch.steps_a_second
 
 
+def distinct(pairs: Sequence[TrainingPair]) -> list[TrainingPair]:
+    """Pairs that have a negative, without those of which an earlier pair has a passage."""
+    seen: set[str] = set()
+    kept = []
+    for pair in pairs:
+        texts = {pair.pos[0], *pair.neg[:1]}
+        if pair.neg and not texts & seen:
+            kept.append(replace(pair, pos=pair.pos[:1], neg=pair.neg[:1], pos_ids=(), neg_ids=()))
+            seen |= texts
+    return kept
+
+
 def bench_encoder(args: argparse.Namespace) -> dict[str, Any]:
     rates: dict[str, list[float]] = {"qgrag": [], "sentence-transformers": []}
     with tempfile.TemporaryDirectory() as folder:
         pairs = Path(folder) / "pairs.jsonl"
-        complete = [pair for pair in read_pairs(args.pairs) if pair.neg]
-        write_pairs(pairs, complete[: args.batch * (args.steps + WARM_UP)])
+        write_pairs(pairs, distinct(read_pairs(args.pairs))[: args.batch * (args.steps + WARM_UP)])
         for _ in range(args.rounds):
             rates["qgrag"].append(ours(pairs, args.batch, args.steps))
             rates["sentence-transformers"].append(theirs(pairs, args.batch, args.steps))
