@@ -12,6 +12,9 @@ from torch import Tensor
 from qgrag.graph.checks import check_index
 from qgrag.graph.ragged import Ragged, counts_to_ptr, ragged_arange
 
+CPU_KEYS = 2**15
+"""Keys of a block on CPU: from there on torch wakes its threads for every operation, which takes longer than these."""
+
 
 class _Layout(NamedTuple):
     """Bits of a key: the node above the hop while nodes are met, the hop above the node at the end."""
@@ -55,6 +58,8 @@ def expand_table(
     layout = _Layout(node_bits, hop_bits, torch.int32 if node_bits + hop_bits < 31 else torch.int64)
     width = int(seeds.counts().max()) if seeds.num_rows else 0
     reach = min(max(1, num_nodes), max(1, width) * (k + 1) ** hops)
+    if table.device.type == "cpu":
+        max_slots = min(max_slots, CPU_KEYS)
     block = max(1, max_slots // reach)
     nodes, hop, counts = [seeds.values[:0]], [seeds.values[:0]], [seeds.ptr[:0]]
     for start in range(0, seeds.num_rows, block):

@@ -60,7 +60,7 @@ def knn_graph(
         x: floating ``[N, d]``, unit vectors for cosine; computed in float32.
         k: neighbours wanted, at least 1.
         method: ``"exact"``, ``"ivf"`` or ``"hnsw"`` (CPU only).
-        lists: inverted lists of ``ivf``; N / 64 if not given.
+        lists: inverted lists of ``ivf``; N / 100 if not given.
         probes: lists that ``ivf`` looks into for each vector.
         screen: dtype of the screening product; ``torch.float32`` where the processor has no bf16 product.
         memory_mb: bound of block buffers and candidates, in MiB, beside ``x``, its copy in the screening dtype and

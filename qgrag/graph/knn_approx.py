@@ -8,7 +8,7 @@ from qgrag.graph.checks import check_positive
 from qgrag.graph.knn_exact import STRIP, Pairs, inner_products
 from qgrag.graph.top import best_of_rows
 
-LIST_LENGTH = 64
+LIST_LENGTH = 100
 """Members of an inverted list on average; shorter lists cost more to choose, longer ones more to look into."""
 
 HNSW_LINKS, HNSW_BUILD, HNSW_SEARCH = 32, 40, 64

@@ -19,10 +19,6 @@ CACHE_BYTES = 2**24
 """Bytes of residuals of a block of queries on CPU; more fall out of the cache."""
 
 
-MIXING = 0.5
-"""Factor by which a step brings the mass at a node nearer to its even share, where it is not followed any more."""
-
-
 class LocalPageRank(NamedTuple):
     """Scores of the nodes that pushed or hold more than a node of mean degree pushes at, ascending within a query.
 
@@ -228,10 +224,8 @@ def _settle(
         tail = damping * on_its_way.clamp_(min=0).index_select(0, batch) * graph.stationary.index_select(0, node)
         best = order_by_score(batch, (score + tail).float())
         best = best[_first_of_rows(batch.index_select(0, best), seeded.numel(), refine)]
-        next_step = _pull(graph, residual, keys.index_select(0, best), max_slots)
-        score[best] += (1 - damping) * damping * next_step
-        later = damping * MIXING / (1 - damping * MIXING) * (1 - damping)
-        tail[best] = (damping * (tail[best] + later * (next_step - tail[best] / damping))).clamp_(min=0)
+        score[best] += (1 - damping) * damping * _pull(graph, residual, keys.index_select(0, best), max_slots)
+        tail[best] *= damping
     bound = seeded.scatter_add(0, batch, -score).clamp_(min=0).scatter_add_(0, batch, tail)
     return LocalPageRank(Ragged.from_batch(node, batch, seeded.numel()), score + tail, bound)
 
