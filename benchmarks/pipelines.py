@@ -30,6 +30,7 @@ class RememberedEncoder:
 
     def __init__(self, embedder: Any) -> None:
         self.embedder = embedder
+        self.name, self.fingerprint, self.dimension = embedder.name, embedder.fingerprint, embedder.dimension
         self.known: dict[tuple[bool, str], Tensor] = {}
 
     def encode(self, texts: Sequence[str], *, description: str = "") -> Tensor:

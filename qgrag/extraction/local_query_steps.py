@@ -106,15 +106,24 @@ class LocalEntitySummaries:
     loses what it has in common with those picked before.
 
     Args:
-        encode: texts -> unit vectors, float32 [n, d].
+        encode: queries and questions -> unit vectors, float32 [n, d].
         sentences: sentences of a summary, at most.
         novelty: weight of being unlike the sentences picked, from 0 to 1.
+        encode_descriptions: the same for descriptions; None takes `encode`.
     """
 
-    def __init__(self, encode: Encode, sentences: int = 5, novelty: float = 0.3) -> None:
+    def __init__(
+        self,
+        encode: Encode,
+        sentences: int = 5,
+        novelty: float = 0.3,
+        *,
+        encode_descriptions: Encode | None = None,
+    ) -> None:
         if sentences < 1 or not 0 <= novelty <= 1:
             raise ValueError(f"sentences must be at least 1 and novelty from 0 to 1, not {sentences} and {novelty}")
         self._encode = encode
+        self._encode_descriptions = encode_descriptions or encode
         self._sentences = sentences
         self._novelty = novelty
 
@@ -126,7 +135,7 @@ class LocalEntitySummaries:
         questions: Sequence[Sequence[str]],
     ) -> list[str]:
         asked = [[query, *row] for query, row in zip(queries, questions, strict=True)]
-        told = self._encode([text for row in descriptions for text in row])
+        told = self._encode_descriptions([text for row in descriptions for text in row])
         wanted = self._encode([text for row in asked for text in row])
         summaries = []
         d = q = 0

@@ -56,6 +56,9 @@ class KnowledgeGraphConfig:
         max_descriptions: descriptions kept of an entity, in the order of the chunks.
         embed_from: an entity is embedded if so many chunks mention it, or if it is a title. 1 embeds every entity
             that is mentioned; 2 leaves out names that occur once, about two thirds of them in most corpora.
+        embed: further texts that are embedded, so that no query waits for it: `descriptions`, which `fg` compares
+            with the query (20 thousand of them for 6 thousand passages), and `triples`, which `qmkgf` does (86
+            thousand). What is not embedded here is embedded for each query anew; results are the same.
         merge: when two spellings are one entity.
         extractor: who reads facts off the chunks: `local` rules on spaCy's parse; a language model that gives
             `triples` in one pass (DualGraphRAG), or `entities` and relations with descriptions (FG-RAG, QMKGF).
@@ -66,6 +69,7 @@ class KnowledgeGraphConfig:
     triple_similarity: float = 0.9
     max_descriptions: int = 50
     embed_from: int = 1
+    embed: tuple[Literal["descriptions", "triples"], ...] = ("descriptions",)
     merge: EntityMergeConfig = field(default_factory=EntityMergeConfig)
     extractor: Literal["local", "triples", "entities"] = "local"
     gleaning: int = 1
@@ -117,14 +121,20 @@ def build_knowledge_graph(
     entities = [names.by_key[key] for key in keys]
     frequency = Counter(row_of[entity] for entity, *_ in mentions)
     embedded = [row for row in sorted(frequency) if frequency[row] >= config.embed_from or entities[row].titles]
+    shown = [entity.canonical for entity in entities]
+    relations = sorted({relation for _, _, relation, *_ in triples})
+    texts = list(dict.fromkeys(text for *_, text in descriptions))
+    statements = [f"{shown[row_of[h]]} {r} {shown[row_of[t]]}" for h, t, r, *_ in triples]
     return KnowledgeGraph(
         entities=_table(ENTITY_SCHEMA, [(n.canonical, n.type, sorted_aliases(n), bool(n.titles)) for n in entities]),
         triples=_table(TRIPLE_SCHEMA, [(row_of[h], r, row_of[t], *rest) for h, t, r, *rest in triples]),
         mentions=_table(MENTION_SCHEMA, sorted((row_of[entity], *rest) for entity, *rest in mentions)),
         descriptions=_table(DESCRIPTION_SCHEMA, [(row_of[entity], *rest) for entity, *rest in descriptions]),
         merges=_table(MERGE_SCHEMA, [(m.kept, m.merged, m.rule, m.similarity) for m in done]),
-        vectors=_entity_vectors([name.canonical for name in entities], embedded, encode),
-        relation_vectors=encode(sorted({relation for _, _, relation, *_ in triples}), "Embedding relations"),
+        vectors=_entity_vectors(shown, embedded, encode),
+        relation_vectors=encode(relations, "Embedding relations"),
+        description_vectors=encode(texts if "descriptions" in config.embed else [], "Embedding descriptions"),
+        triple_vectors=encode(statements if "triples" in config.embed else [], "Embedding triples"),
         dropped=dict(sorted(gate.dropped.items())),
     )
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch_geometric.data import HeteroData
 
 from qgrag.corpus.records import text_key
+from qgrag.graph import CSR, to_csr
 from qgrag.index.storage import read_json, read_table, read_tensors, write_json, write_table, write_tensors
 
 ENTITY_SCHEMA = pa.schema(
@@ -40,6 +41,12 @@ _TABLES = {
     "descriptions": DESCRIPTION_SCHEMA,
     "merges": MERGE_SCHEMA,
 }
+_VECTORS = {
+    "names": "vectors",
+    "relations": "relation_vectors",
+    "descriptions": "description_vectors",
+    "triples": "triple_vectors",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +67,9 @@ class KnowledgeGraph:
         vectors: float32 [E, d], unit vectors of the names of entities that enough chunks mention, zeros for the
             others (among them values such as dates, and phrases that only triples hold).
         relation_vectors: float32 [R, d], unit vectors of `relation_names`.
+        description_vectors: float32 [X, d], unit vectors of `description_texts`; [0, d] where they were not
+            embedded.
+        triple_vectors: float32 [T, d], unit vectors of the triples' texts; [0, d] where they were not embedded.
         dropped: what the gate of the build refused, by kind (`self_loops`, `unnamed`, `repeated_triples`).
     """
 
@@ -70,6 +80,8 @@ class KnowledgeGraph:
     merges: pa.Table
     vectors: Tensor
     relation_vectors: Tensor
+    description_vectors: Tensor
+    triple_vectors: Tensor
     dropped: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -133,6 +145,11 @@ class KnowledgeGraph:
         return torch.from_numpy(self.triples["weight"].to_numpy().copy())
 
     @cached_property
+    def weighted_edges(self) -> CSR:
+        """The triples in both directions with their weights, built once."""
+        return to_csr(self.edge_index, self.edge_weight, num_nodes=self.num_entities, undirected=True)
+
+    @cached_property
     def triple_chunks(self) -> tuple[Tensor, Tensor]:
         """Provenance of the triples: chunks int64 [M] and ptr int64 [T + 1]."""
         lists = self.triples["chunks"].combine_chunks()
@@ -166,20 +183,23 @@ class KnowledgeGraph:
 
     @cached_property
     def description_text(self) -> Tensor:
-        """Number of each description's text, equal for equal texts, below `num_texts`; int64 [D]."""
-        encoded = self.descriptions["text"].combine_chunks().dictionary_encode()
-        return torch.from_numpy(encoded.indices.to_numpy().copy()).long()
+        """Row in `description_texts` of each description, int64 [D]."""
+        return torch.from_numpy(self._texts.indices.to_numpy().copy()).long()
 
     @cached_property
-    def num_texts(self) -> int:
-        """Number of distinct texts of descriptions, at least 1."""
-        return 1 + int(self.description_text.max()) if len(self.description_text) else 1
+    def description_texts(self) -> list[str]:
+        """The X distinct texts of descriptions, in the order of their first description."""
+        return list(self._texts.dictionary.to_pylist())
+
+    @cached_property
+    def _texts(self) -> pa.DictionaryArray:
+        return self.descriptions["text"].combine_chunks().dictionary_encode()
 
     def triple_texts(self, rows: Sequence[int]) -> list[str]:
         """'head relation tail' for each of the given triples."""
-        heads, tails = self.edge_index.tolist() if len(rows) == self.num_triples else self.edge_index[:, rows].tolist()
-        relations = self.relations
-        return [f"{self.names[h]} {relations[r]} {self.names[t]}" for h, r, t in zip(heads, rows, tails, strict=True)]
+        heads, tails = self.edge_index[:, list(rows)].tolist()
+        names, relations = self.names, self.relations
+        return [f"{names[h]} {relations[r]} {names[t]}" for h, r, t in zip(heads, rows, tails, strict=True)]
 
     def to_pyg(self, num_chunks: int) -> HeteroData:
         """The graph as PyG data: `entity` and `chunk` nodes, `relates` and `mentioned_in` edges with their weights."""
@@ -204,6 +224,10 @@ class KnowledgeGraph:
         rows = self.embedded.nonzero()[:, 0]
         yield [text_key(self.names[row]) for row in rows.tolist()], self.vectors[rows]
         yield [text_key(name) for name in self.relation_names], self.relation_vectors
+        if len(self.description_vectors):
+            yield [text_key(text) for text in self.description_texts], self.description_vectors
+        if len(self.triple_vectors):
+            yield [text_key(text) for text in self.triple_texts(range(self.num_triples))], self.triple_vectors
 
     def check(self, num_chunks: int) -> list[str]:
         """What is wrong with the graph, empty if nothing: edges to nowhere, self-loops, entities that nothing holds."""
@@ -232,11 +256,17 @@ class KnowledgeGraph:
                 problems.append(f"knowledge graph: {orphans} entities occur in no chunk, triple or description")
             if unsupported := int((self.triple_chunks[1].diff() == 0).sum()):
                 problems.append(f"knowledge graph: {unsupported} triples come from no chunk")
-        if len(self.vectors) != self.num_entities or len(self.relation_vectors) != len(self.relation_names):
-            problems.append(
-                f"knowledge graph: {len(self.vectors)} vectors for {self.num_entities} entities, "
-                f"{len(self.relation_vectors)} for {len(self.relation_names)} relations"
-            )
+        held_by = {
+            "entities": (self.vectors, self.num_entities),
+            "relations": (self.relation_vectors, len(self.relation_names)),
+            "descriptions": (self.description_vectors, len(self.description_vectors) and len(self.description_texts)),
+            "triples": (self.triple_vectors, len(self.triple_vectors) and self.num_triples),
+        }
+        problems += [
+            f"knowledge graph: {len(vectors)} vectors for {count} {what}"
+            for what, (vectors, count) in held_by.items()
+            if len(vectors) != count
+        ]
         return problems
 
     def save(self, folder: Path) -> None:
@@ -245,16 +275,17 @@ class KnowledgeGraph:
         for name, schema in _TABLES.items():
             table = getattr(self, name)
             write_table(folder / f"{name}.parquet", {c: table[c] for c in schema.names}, schema)
-        write_tensors(folder / "vectors.safetensors", {"names": self.vectors, "relations": self.relation_vectors})
+        write_tensors(folder / "vectors.safetensors", {name: getattr(self, field) for name, field in _VECTORS.items()})
         write_json(folder / "dropped.json", self.dropped)
 
     @classmethod
     def load(cls, folder: Path) -> "KnowledgeGraph":
         """Raises IndexFormatError: a file is missing or torn."""
         tables = {name: read_table(folder / f"{name}.parquet") for name in _TABLES}
-        vectors = read_tensors(folder / "vectors.safetensors")
-        dropped = read_json(folder / "dropped.json")
-        return cls(**tables, vectors=vectors["names"], relation_vectors=vectors["relations"], dropped=dropped)
+        stored = read_tensors(folder / "vectors.safetensors")
+        nothing = stored["names"][:0]
+        vectors = {field: stored.get(name, nothing) for name, field in _VECTORS.items()}
+        return cls(**tables, **vectors, dropped=read_json(folder / "dropped.json"))
 
 
 def _column(table: pa.Table, name: str) -> Tensor:

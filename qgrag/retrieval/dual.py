@@ -25,6 +25,7 @@ from qgrag.retrieval.graph_steps import (
     one_hop,
     top_per_group,
 )
+from qgrag.retrieval.pair_scores import paired_dots
 from qgrag.retrieval.pooling import Pooling, pool_pairs, top_pairs
 
 
@@ -263,8 +264,7 @@ class DualRetriever(Retriever):
         other = (hop.query[owner], self._titles.col[slot], c.other_weight * value[owner])
         query, chunk, score = _pooled(((query, chunk, score), other), size, "max")
         passages = self.index.passages.vectors
-        cosine = (vectors[query] * passages[chunk.to(passages.device)].to(vectors.device)).sum(1)
-        return query, chunk, score + c.dense_weight * cosine
+        return query, chunk, score + c.dense_weight * paired_dots(vectors, query, passages, chunk)
 
     def _path_values(self, paths: Paths) -> tuple[Tensor, Tensor, Tensor]:
         chunks, ptr = self.graph.triple_chunks

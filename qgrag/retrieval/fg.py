@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import torch
 from torch import Tensor
 
 from qgrag.errors import ConfigError
@@ -18,7 +17,9 @@ from qgrag.retrieval.entity_linking import EntityLinker, EntityLinkerConfig
 from qgrag.retrieval.fg_context import Context, Told, expand_context, gather_descriptions
 from qgrag.retrieval.fg_evidence import fg_evidence
 from qgrag.retrieval.graph_steps import dense_fallback, link_entities
+from qgrag.retrieval.pair_scores import paired_dots
 from qgrag.retrieval.pooling import pool_pairs, top_pairs
+from qgrag.retrieval.text_vectors import TextVectors
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,15 @@ class FGRetriever(Retriever):
         self.graph = index.knowledge_graph
         self._entities = entities
         self._questions = questions or LocalEntityQuestions()
-        encode = index.embedder.encode_queries
-        self._summarise = summarise or LocalEntitySummaries(encode, self.config.summary_sentences, self.config.novelty)
+        self._vectors_of = TextVectors(
+            index.embedder.encode, self.graph.description_texts, self.graph.description_vectors
+        )
+        self._summarise = summarise or LocalEntitySummaries(
+            TextVectors(index.embedder.encode_queries),
+            self.config.summary_sentences,
+            self.config.novelty,
+            encode_descriptions=self._vectors_of,
+        )
         self._csr = to_csr(self.graph.edge_index, num_nodes=self.graph.num_entities, undirected=True)
 
     @cached_property
@@ -142,11 +150,7 @@ class FGRetriever(Retriever):
         )
         if not self.config.summaries or not told.texts:
             return told
-        distinct = sorted(set(told.texts))
-        row_of = {text: row for row, text in enumerate(distinct)}
-        rows = torch.tensor([row_of[text] for text in told.texts])
-        made = self.index.embedder.encode(distinct)[rows]
-        return told._replace(relevance=(made * vectors[told.query]).sum(1))
+        return told._replace(relevance=(self._vectors_of(told.texts) * vectors[told.query]).sum(1))
 
     def condense(self, queries: Sequence[str], context: Context, told: Told) -> tuple[list[list[str]], list[str]]:
         """Questions and summary of each (query, entity); both empty where summaries are off."""
@@ -172,5 +176,4 @@ class FGRetriever(Retriever):
         pair, chunk, score = pool_pairs(told.pair, told.chunk, value, size, "max")
         query, chunk, score = pool_pairs(context.query[pair], chunk, score, size, "sum")
         passages = self.index.passages.vectors
-        cosine = (vectors[query] * passages[chunk.to(passages.device)].to(vectors.device)).sum(1)
-        return query, chunk, score + self.config.dense_weight * cosine
+        return query, chunk, score + self.config.dense_weight * paired_dots(vectors, query, passages, chunk)

@@ -9,6 +9,7 @@ from qgrag.graph import CSR, Ragged, expand
 from qgrag.index.knowledge_graph import KnowledgeGraph
 from qgrag.index.vectors import VectorIndex
 from qgrag.retrieval.graph_steps import top_per_group
+from qgrag.retrieval.pair_scores import paired_dots
 
 
 class Context(NamedTuple):
@@ -91,7 +92,7 @@ def expand_context(
     strong_rows = _rows(by[beyond], further[beyond], len(entity), graph.num_entities)
 
     def closeness(pair: Tensor, node: Tensor) -> Tensor:
-        return (vectors[query[pair]] * graph.vectors[node]).sum(1)
+        return paired_dots(vectors, query[pair], graph.vectors, node)
 
     found = []
     for rows, penalty in ((weak, 0), (strong_rows, 1)):
@@ -117,13 +118,13 @@ def gather_descriptions(graph: KnowledgeGraph, context: Context, vectors: Tensor
     count = ptr[context.node + 1] - ptr[context.node]
     owner = torch.repeat_interleave(count)
     row = ptr[context.node][owner] + torch.arange(len(owner)) - (count.cumsum(0) - count)[owner]
-    chunk = graph.description_chunk[row]
+    chunk, text = graph.description_chunk[row], graph.description_text[row]
     pair, weight = context.pair[owner], context.weight[owner]
-    cosine = (vectors[context.query[pair]] * passages[chunk.to(passages.device)].to(vectors.device)).sum(1)
+    cosine = paired_dots(vectors, context.query[pair], passages, chunk)
     value = weight * (1 + cosine)
-    once = top_per_group(pair * graph.num_texts + graph.description_text[row], value, 1)
+    once = top_per_group(pair * max(1, len(graph.description_texts)) + text, value, 1)
     kept = once[top_per_group(pair[once], value[once], limit)]
-    texts = graph.descriptions["text"].take(row[kept].numpy()).to_pylist()
+    texts = [graph.description_texts[number] for number in text[kept].tolist()]
     return Told(
         pair[kept],
         context.query[pair[kept]],

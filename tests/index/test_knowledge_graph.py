@@ -156,6 +156,7 @@ def test_check_names_edges_to_nowhere_loops_and_orphans():
         triples=graph.triples.slice(0, 0),
         descriptions=graph.descriptions.slice(0, 0),
         relation_vectors=graph.relation_vectors[:0],
+        description_vectors=graph.description_vectors[:0],
     )
     assert any("entities occur in no chunk" in problem for problem in no_mentions.check(3))
     heads = graph.triples["head"]
@@ -191,7 +192,27 @@ def test_names_that_occur_once_can_go_without_a_vector():
     with_vector = {name for name, has in zip(graph.names, graph.embedded.tolist(), strict=True) if has}
     assert with_vector == {"Anna Berg", "Carl Berg", "Orbis"}
     keys = [key for keys, _ in graph.known_vectors() for key in keys]
-    assert len(keys) == 3 + len(graph.relation_names)
+    assert len(keys) == 3 + len(graph.relation_names) + len(graph.description_texts)
+
+
+def test_descriptions_and_triples_are_embedded_as_asked(tmp_path):
+    graph = build(ROWS, KnowledgeGraphConfig(embed=("descriptions", "triples")))
+    graph.save(tmp_path)
+    loaded = KnowledgeGraph.load(tmp_path)
+    torch.testing.assert_close(loaded.description_vectors, encode(loaded.description_texts))
+    torch.testing.assert_close(loaded.triple_vectors, encode(loaded.triple_texts(range(loaded.num_triples))))
+    shown = loaded.descriptions["text"].to_pylist()
+    assert [loaded.description_texts[row] for row in loaded.description_text.tolist()] == shown
+    neither = build(ROWS, KnowledgeGraphConfig(embed=()))
+    assert (len(neither.description_vectors), len(neither.triple_vectors)) == (0, 0)
+    assert neither.check(3) == []
+    assert any("descriptions" in problem for problem in replace(graph, description_vectors=torch.ones(1, 8)).check(3))
+
+
+def test_texts_of_triples_go_in_the_order_asked_for():
+    graph = build(ROWS)
+    rows = list(range(graph.num_triples))
+    assert graph.triple_texts(rows[::-1]) == graph.triple_texts(rows)[::-1]
 
 
 # --- names -----------------------------------------------------------------------------------------------------------

@@ -33,6 +33,8 @@ class HandEmbedder:
         return made
 
     encode_queries = encode
+    name = fingerprint = "by hand"
+    dimension = DIMENSION
 
 
 def names_in(text: str, triples: Sequence[tuple[str, str, str]]) -> list[str]:
@@ -49,18 +51,23 @@ def facts_of(text: str, triples: Sequence[tuple[str, str, str]]) -> Facts:
     )
 
 
-def hand_graph(rows: Sequence[Row], embedder: HandEmbedder) -> tuple[list[Chunk], KnowledgeGraph]:
+def hand_graph(
+    rows: Sequence[Row], embedder: HandEmbedder, config: KnowledgeGraphConfig | None = None
+) -> tuple[list[Chunk], KnowledgeGraph]:
     """Rows of (title, text, triples); chunk i has the id `d{i}-0`."""
     chunks = [Chunk(f"d{i}", 0, 0, len(text), text, title) for i, (title, text, _) in enumerate(rows)]
     facts = [facts_of(text, triples) for _, text, triples in rows]
-    graph = build_knowledge_graph(chunks, facts, KnowledgeGraphConfig(), lambda texts, _: embedder.encode(texts))
+    config = config or KnowledgeGraphConfig()
+    graph = build_knowledge_graph(chunks, facts, config, lambda texts, _: embedder.encode(texts))
     return chunks, graph
 
 
-def hand_index(rows: Sequence[Row], vectors: Mapping[str, Sequence[float]]) -> Any:
+def hand_index(
+    rows: Sequence[Row], vectors: Mapping[str, Sequence[float]], config: KnowledgeGraphConfig | None = None
+) -> Any:
     """What a retriever needs of an `Index`."""
     embedder = HandEmbedder(vectors)
-    chunks, graph = hand_graph(rows, embedder)
+    chunks, graph = hand_graph(rows, embedder, config)
     return SimpleNamespace(
         chunks=chunks,
         knowledge_graph=graph,

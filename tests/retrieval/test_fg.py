@@ -10,6 +10,7 @@ from qgrag.extraction.local_query_steps import (
     marginal_relevance,
 )
 from qgrag.extraction.records import Triple
+from qgrag.index.knowledge_graph import KnowledgeGraphConfig
 from qgrag.retrieval.fg import FGConfig, FGRetriever
 from tests.retrieval.hand_index import HandEmbedder, hand_index
 
@@ -110,6 +111,25 @@ def test_steps_given_take_the_place_of_the_local_ones(index):
     assert (entity["questions"], entity["summary"]) == (["why?"], "short")
     assert seen["entities"] == ["Honey"]
     assert "Mead uses Honey." in seen["told"][0]
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_stored_vectors_give_the_same_ranking_and_spare_the_encoder(stored):
+    embed = ("descriptions",) if stored else ()
+    own = hand_index(ROWS, VECTORS, KnowledgeGraphConfig(embed=embed))
+    encoded = []
+    plain = own.embedder.encode
+
+    def counted(texts, **_):
+        encoded.extend(texts)
+        return plain(texts)
+
+    own.embedder.encode = own.embedder.encode_queries = counted
+    result = run(own)
+    assert {hit.document_id: hit.score for hit in result.hits}["d1"] == pytest.approx(0.9)
+    assert result.evidence["entities"][0]["summary"].startswith("Mead uses Honey.")
+    told = {text for _, text, _ in ROWS}
+    assert bool(told & set(encoded)) is not stored
 
 
 def test_query_without_an_entity_falls_back_to_dense(index):

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from qgrag.errors import ConfigError, InputError
 from qgrag.retrieval.base import check_queries, standardise, top_chunks
+from qgrag.retrieval.pair_scores import paired_dots
 from qgrag.retrieval.pooling import pool_pairs, top_pairs
 from qgrag.retrieval.registry import load_retriever
 
@@ -31,6 +32,15 @@ def test_pooled_pairs_rank_as_a_dictionary_does(pairs, pooling, top_k):
         assert [s for _, s in found] == pytest.approx([-s for s, _ in expected], abs=1e-6)
         assert {c for c, _ in found} <= groups.keys()
         assert len(found) == len(expected)
+
+
+@pytest.mark.parametrize("count", [0, 1, 900, 60_000])
+def test_paired_dots_in_pieces_equal_those_at_once(count):
+    generator = torch.Generator().manual_seed(0)
+    one, other = torch.randn(300, 500, generator=generator), torch.randn(2000, 500, generator=generator)
+    i, j = (torch.randint(n, (count,), generator=generator) for n in (300, 2000))
+    pieces = paired_dots(one, i, other, j, memory_mb=1)
+    torch.testing.assert_close(pieces, (one @ other.T)[i, j], atol=1e-3, rtol=1e-4)
 
 
 @settings(deadline=None, max_examples=150)
