@@ -1,12 +1,15 @@
 """Evidence of DualGraphRAG: nodes, triples and paths as JSON-serialisable items."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from qgrag.graph import Paths
 from qgrag.index.knowledge_graph import KnowledgeGraph
 from qgrag.index.reader import Index
+from qgrag.retrieval.triple_items import triple_items
 
 if TYPE_CHECKING:
     from qgrag.retrieval.dual import Views
@@ -34,52 +37,32 @@ def dual_evidence(
     columns = (views.nodes.batch(), views.nodes.values, views.kinds, views.weights)
     for query, node, kind, weight in zip(*(column.tolist() for column in columns), strict=True):
         evidence[query]["nodes"].append({"name": graph.names[node], "kind": KINDS[kind], "weight": weight})
+    hop = views.triples
+    items = triple_items(graph, torch.cat([hop.triple, views.paths.edges.values]))
+    shown = {row: {"kind": "triple", **item.with_chunks(index)} for row, item in items.items()}
     brought: HitEvidence = [{row: [] for row in rows if row >= 0} for rows in chunks.tolist()]
     seen: set[tuple[int, int]] = set()
-    hop = views.triples
     for query, row, similarity in zip(hop.query.tolist(), hop.triple.tolist(), hop.similarity.tolist(), strict=True):
         if (query, row) not in seen:
             seen.add((query, row))
-            item, supported = _triple(graph, index, row)
-            item["similarity"] = similarity
-            evidence[query]["triples"].append(item)
-            _bring(brought[query], supported, item)
-    for query, steps, supported in _paths(graph, index, views.paths):
-        item = {"kind": "path", "steps": steps}
-        evidence[query]["paths"].append(item)
-        _bring(brought[query], supported, item)
+            found = {**shown[row], "similarity": similarity}
+            evidence[query]["triples"].append(found)
+            _bring(brought[query], items[row].chunks, found)
+    for query, edges, forward in _paths(views.paths):
+        steps = [{**items[edge].with_chunks(index), "forward": f} for edge, f in zip(edges, forward, strict=True)]
+        path = {"kind": "path", "steps": steps}
+        evidence[query]["paths"].append(path)
+        _bring(brought[query], [chunk for edge in edges for chunk in items[edge].chunks], path)
     return evidence, brought
 
 
-def _triple(graph: KnowledgeGraph, index: Index, row: int) -> tuple[dict[str, Any], list[int]]:
-    head, tail = graph.edge_index[:, row].tolist()
-    values, ptr = graph.triple_chunks
-    chunks = values[ptr[row] : ptr[row + 1]].tolist()
-    item = {
-        "kind": "triple",
-        "head": graph.names[head],
-        "relation": graph.relations[row],
-        "tail": graph.names[tail],
-        "chunks": [index.chunks[chunk].id for chunk in chunks],
-    }
-    return item, chunks
-
-
-def _paths(graph: KnowledgeGraph, index: Index, paths: Paths) -> list[tuple[int, list[dict[str, Any]], list[int]]]:
-    """Query, steps and supporting chunks of each path; `forward` is False where a step runs against its triple."""
-    found = []
+def _paths(paths: Paths) -> Iterator[tuple[int, list[int], list[bool]]]:
+    """Query, triples and whether each is walked from head to tail, of each path."""
     directions = paths.direction.tolist()
     place = 0
     for query, edges in zip(paths.query.tolist(), paths.edges.to_lists(), strict=True):
-        steps, supported = [], []
-        for edge in edges:
-            item, chunks = _triple(graph, index, edge)
-            steps.append({key: item[key] for key in ("head", "relation", "tail", "chunks")})
-            steps[-1]["forward"] = directions[place] > 0
-            supported += chunks
-            place += 1
-        found.append((query, steps, supported))
-    return found
+        yield query, edges, [direction > 0 for direction in directions[place : place + len(edges)]]
+        place += len(edges)
 
 
 def _bring(brought: dict[int, list[dict[str, Any]]], chunks: list[int], item: dict[str, Any]) -> None:

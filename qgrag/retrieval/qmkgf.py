@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Literal
 
 import torch
@@ -12,15 +11,16 @@ from torch import Tensor
 from qgrag.errors import ConfigError
 from qgrag.extraction.query_steps import QueryEntities
 from qgrag.index.reader import Index
-from qgrag.models.reward import RewardModel
 from qgrag.retrieval.base import Ranking, Retriever
 from qgrag.retrieval.entity_linking import EntityLinker, EntityLinkerConfig
 from qgrag.retrieval.graph_steps import dense_fallback, link_entities, top_per_group
+from qgrag.retrieval.pair_scores import paired_dots
 from qgrag.retrieval.pooling import pool_pairs, top_pairs
 from qgrag.retrieval.qmkgf_evidence import qmkgf_evidence
 from qgrag.retrieval.qmkgf_fusion import Fusion, Strategy, fuse
+from qgrag.retrieval.qmkgf_scorer import AUTO, load_scorer
 from qgrag.retrieval.qmkgf_subgraphs import KINDS, Subgraphs, build_subgraphs
-from qgrag.retrieval.query_expansion import Expansions, expand_queries
+from qgrag.retrieval.query_expansion import Expansions, Join, expand_queries
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,10 @@ class QMKGFConfig:
         strategy: `reward` and `cosine` take the subgraph that scores best by the reward model or by cosine
             and add the others' triples at least as close to the query as it is; `all` joins the three; `top5`
             the five triples of each that are closest to the query (table 7).
-        reward: folder of a trained reward model; empty scores subgraphs by cosine.
+        reward: folder of a trained reward model; `auto` takes the one that comes with the package where the index
+            has vectors of the model that it was trained on, and cosine elsewhere; empty scores by cosine.
+        join: how the query is joined with an item of the subgraph: `text` encodes both as one text, as the paper
+            does; `vectors` adds their unit vectors, which needs no encoder and finds as much (docs/pipelines.md).
         max_expansions: searches made for a query besides its own, those closest to it.
         search_depth: chunks that each search brings.
         rerank: `expanded` orders the union by the best of all its searches plus the query's own; `query` by
@@ -48,7 +51,8 @@ class QMKGFConfig:
     damping: float = 0.85
     max_neighbours: int = 200
     strategy: Strategy = "reward"
-    reward: str = ""
+    reward: str = AUTO
+    join: Join = "vectors"
     max_expansions: int = 60
     search_depth: int = 10
     rerank: Literal["expanded", "query"] = "expanded"
@@ -80,11 +84,8 @@ class QMKGFRetriever(Retriever):
         self.config = config or QMKGFConfig()
         self.graph = index.knowledge_graph
         self._entities = entities
-        self.scorer = "cosine"
-        self._reward: RewardModel | None = None
-        if self.config.reward and self.config.strategy == "reward":
-            self._reward = RewardModel.from_folder(Path(self.config.reward), dimension=self.graph.vectors.shape[1])
-            self.scorer = f"reward model {self.config.reward}"
+        wanted = self.config.reward if self.config.strategy == "reward" else ""
+        self.scorer = load_scorer(wanted, index.embedder)
 
     @cached_property
     def _linker(self) -> EntityLinker:
@@ -103,12 +104,18 @@ class QMKGFRetriever(Retriever):
         )
         fusion = self.fuse(subgraphs, vectors)
         expansions = expand_queries(
-            queries, vectors, fusion, self.graph, self.config.max_expansions, self.index.embedder.encode_queries
+            queries,
+            vectors,
+            fusion,
+            self.graph,
+            self.config.max_expansions,
+            self.index.embedder.encode_queries,
+            self.config.join,
         )
         query, chunk, score, source = self.search(vectors, expansions)
         chunks, scores = top_pairs(query, chunk, score, len(queries), top_k)
         evidence, brought = qmkgf_evidence(
-            self.graph, linked.links, subgraphs, fusion, expansions, (query, chunk, source), chunks, self.scorer
+            self.graph, linked.links, subgraphs, fusion, expansions, (query, chunk, source), chunks, self.scorer.name
         )
         ranking = Ranking(chunks, scores, evidence, brought)
         reason = "no entity of the graph is named in the query"
@@ -117,13 +124,17 @@ class QMKGFRetriever(Retriever):
     def fuse(self, subgraphs: Subgraphs, vectors: Tensor) -> Fusion:
         """Steps 2 of section 3.3 for a batch; vectors are float32 [B, d]."""
         rows, place = torch.unique(subgraphs.triples, return_inverse=True)
-        texts = self.graph.triple_texts(rows.tolist())
-        triple_vectors = self.index.embedder.encode_queries(texts)[place] if texts else vectors[:0]
+        triple_vectors = self._triple_vectors(rows)[place]
         scores = None
-        if self._reward is not None:
+        if self.scorer.model is not None:
             owners = vectors.repeat_interleave(len(KINDS), dim=0)
-            scores = self._reward.score_subgraphs(owners, triple_vectors, subgraphs.ptr).view(-1, len(KINDS))
+            scores = self.scorer.model.score_subgraphs(owners, triple_vectors, subgraphs.ptr).view(-1, len(KINDS))
         return fuse(subgraphs, triple_vectors, vectors, scores, self.config.strategy)
+
+    def _triple_vectors(self, rows: Tensor) -> Tensor:
+        if len(self.graph.triple_vectors):
+            return self.graph.triple_vectors[rows]
+        return self.index.embedder.encode(self.graph.triple_texts(rows.tolist()))
 
     def search(self, vectors: Tensor, expansions: Expansions) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The union of all searches of each query, reranked: query, chunk, score and best expansion, [P]
@@ -144,8 +155,7 @@ class QMKGFRetriever(Retriever):
         best = top_per_group(query * size + chunk, score, 1)
         query, source, chunk = query[best], source[best], chunk[best]
         query, chunk, found_score = pool_pairs(query, chunk, score[best], size, "max")
-        vectors_of = passages.vectors
-        own_cosine = (vectors[query] * vectors_of[chunk.to(vectors_of.device)].to(vectors.device)).sum(1)
+        own_cosine = paired_dots(vectors, query, passages.vectors, chunk)
         value = own_cosine if self.config.rerank == "query" else found_score + own_cosine
         return query, chunk, value, source
 

@@ -10,6 +10,7 @@ from qgrag.retrieval.entity_linking import Link
 from qgrag.retrieval.qmkgf_fusion import Fusion
 from qgrag.retrieval.qmkgf_subgraphs import KINDS, Subgraphs
 from qgrag.retrieval.query_expansion import Expansions
+from qgrag.retrieval.triple_items import triple_items
 
 
 def qmkgf_evidence(
@@ -37,13 +38,14 @@ def qmkgf_evidence(
     nodes, ptr, triples = subgraphs.nodes.to_lists(), subgraphs.ptr.tolist(), subgraphs.triples.tolist()
     fused, added = fusion.triples.to_lists(), fusion.added.tolist()
     similarity, offset = fusion.similarity.tolist(), fusion.triples.ptr.tolist()
+    items = {row: item.named() for row, item in triple_items(graph, subgraphs.triples).items()}
     evidence = []
     for number, row in enumerate(links):
         winner = int(fusion.winner[number])
         shown = []
         for k, kind in enumerate(KINDS):
             row_of = number * len(KINDS) + k
-            held = [triple_item(graph, triple) for triple in triples[ptr[row_of] : ptr[row_of + 1]]]
+            held = [items[triple] for triple in triples[ptr[row_of] : ptr[row_of + 1]]]
             names = [graph.names[node] for node in nodes[row_of]]
             score = _finite(fusion.scores[number, k].item())
             shown.append({"kind": kind, "score": score, "nodes": names, "triples": held})
@@ -56,7 +58,7 @@ def qmkgf_evidence(
                 "threshold": fusion.threshold[number].item(),
                 "fused": [
                     {
-                        **triple_item(graph, t),
+                        **items[t],
                         "similarity": similarity[offset[number] + i],
                         "added": added[offset[number] + i],
                     }
@@ -73,12 +75,6 @@ def qmkgf_evidence(
                 item |= {"joined_with": expansions.kinds[source], "item": expansions.items[source]}
             brought[query][chunk] = [item]
     return evidence, brought
-
-
-def triple_item(graph: KnowledgeGraph, row: int) -> dict[str, Any]:
-    """A triple by name."""
-    head, tail = graph.edge_index[:, row].tolist()
-    return {"head": graph.names[head], "relation": graph.relations[row], "tail": graph.names[tail]}
 
 
 def _finite(score: float) -> float | None:

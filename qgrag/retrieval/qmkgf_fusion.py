@@ -8,6 +8,7 @@ from torch.nn.functional import normalize
 
 from qgrag.graph import Ragged
 from qgrag.retrieval.graph_steps import top_per_group
+from qgrag.retrieval.pair_scores import paired_dots
 from qgrag.retrieval.qmkgf_subgraphs import KINDS, Subgraphs
 
 Strategy = Literal["reward", "cosine", "all", "top5"]
@@ -23,14 +24,16 @@ class Fusion(NamedTuple):
             others.
         threshold: float32 [B], tau.
         triples: B rows of the graph's triples, the closest to the query first.
-        similarity: float32, of each of `triples.values` to the query.
-        added: bool, whether each came from a subgraph other than the winner.
+        vectors: float32 [N, d], unit vectors of `triples.values`.
+        similarity: float32 [N], of each of them to the query.
+        added: bool [N], whether each came from a subgraph other than the winner.
     """
 
     scores: Tensor
     winner: Tensor
     threshold: Tensor
     triples: Ragged
+    vectors: Tensor
     similarity: Tensor
     added: Tensor
 
@@ -51,7 +54,7 @@ def fuse(
     size, kinds = subgraphs.num_queries, len(KINDS)
     owner = subgraphs.owner()
     query, kind = owner // kinds, owner % kinds
-    similarity = (triple_vectors * queries[query]).sum(1)
+    similarity = paired_dots(queries, query, triple_vectors, torch.arange(len(triple_vectors)))
     mean = torch.zeros(size * kinds, queries.shape[1]).index_add_(0, owner, triple_vectors)
     cosine = (normalize(mean, dim=1).view(size, kinds, -1) * queries.unsqueeze(1)).sum(2)
     empty = (subgraphs.ptr.diff() == 0).view(size, kinds)
@@ -74,4 +77,4 @@ def fuse(
     if strategy in ("all", "top5"):
         winner = torch.full_like(winner, -1)
     triples = Ragged.from_batch(subgraphs.triples[best], query[best], size)
-    return Fusion(scores, winner, threshold, triples, similarity[best], ~own[best])
+    return Fusion(scores, winner, threshold, triples, triple_vectors[best], similarity[best], ~own[best])

@@ -5,10 +5,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from qgrag.graph import CSR, Ragged, induced_subgraph, personalized_pagerank_topk, to_csr
+from qgrag.graph import CSR, Ragged, induced_subgraph, personalized_pagerank_topk
 from qgrag.graph.ragged import pieces
 from qgrag.index.knowledge_graph import KnowledgeGraph
 from qgrag.retrieval.graph_steps import BYTES_A_SLOT, top_per_group
+from qgrag.retrieval.pair_scores import paired_dots
 
 KINDS = ("one-hop", "multi-hop", "importance")
 MEMORY_MB = 256
@@ -52,7 +53,7 @@ def build_subgraphs(
         damping: d.
         max_neighbours: neighbours looked at of a node, the most weighty first.
     """
-    csr = to_csr(graph.edge_index, graph.edge_weight, num_nodes=graph.num_entities, undirected=True)
+    csr = graph.weighted_edges
     own = entities.values
     start = torch.arange(len(own))
     place, first, similarity = _nearest(graph, csr, own, start, own, nodes, max_neighbours)
@@ -101,7 +102,7 @@ def _nearest(
     place, slot = (torch.cat(column) for column in zip(*parts, strict=True))
     pairs = torch.unique(torch.stack([owner[place], csr.col[slot]]), dim=1)
     pairs = pairs[:, pairs[1] != entity[pairs[0]]]
-    similarity = (graph.vectors[entity[pairs[0]]] * graph.vectors[pairs[1]]).sum(1)
+    similarity = paired_dots(graph.vectors, entity[pairs[0]], graph.vectors, pairs[1])
     best = top_per_group(pairs[0], similarity, k)
     return pairs[0][best], pairs[1][best], similarity[best]
 

@@ -1,24 +1,30 @@
 """Queries joined with what a subgraph holds (QMKGF, section 3.4)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import islice
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from qgrag.index.knowledge_graph import KnowledgeGraph
 from qgrag.retrieval.entity_linking import EncodeQueries
 from qgrag.retrieval.qmkgf_fusion import Fusion
 
+Join = Literal["vectors", "text"]
+KINDS = ("entity", "relation", "triple")
+ENTITY, RELATION, TRIPLE = range(3)
+
 
 class Expansions(NamedTuple):
-    """Searches of a batch of queries, by query.
+    """X searches of a batch of queries, by query.
 
     Args:
         query: int64 [X].
         kinds: `entity`, `relation` or `triple` of each.
         items: what each query was joined with.
-        vectors: float32 [X, d], unit vectors of the joined texts.
+        vectors: float32 [X, d], unit vectors of the joined queries.
     """
 
     query: Tensor
@@ -34,26 +40,63 @@ def expand_queries(
     graph: KnowledgeGraph,
     limit: int,
     encode: EncodeQueries,
+    join: Join,
 ) -> Expansions:
     """Each query joined with each entity, relation and triple of its fused subgraph, a search of its own.
 
     Items go in the order of their triples, the closest to the query first: of each triple the text, its ends,
-    its relation. At most `limit` a query, so that the cost of encoding is bounded.
+    its relation. At most `limit` a query.
+
+    Args:
+        queries: B texts.
+        vectors: float32 [B, d], their unit vectors.
+        fusion: of each query.
+        graph: of the index.
+        limit: searches of a query, at most.
+        encode: texts -> unit vectors.
+        join: `text` encodes the query and the item as one text; `vectors` adds their unit vectors, which costs
+            the encoder nothing where the graph holds the item's vector.
     """
-    owners, kinds, items = [], [], []
-    for number, rows in enumerate(fusion.triples.to_lists()):
-        found: dict[tuple[str, str], None] = {}
-        texts = graph.triple_texts(rows)
-        for row, text in zip(rows, texts, strict=True):
-            head, tail = graph.edge_index[:, row].tolist()
-            found[("triple", text)] = None
-            found[("entity", graph.names[head])] = None
-            found[("entity", graph.names[tail])] = None
-            found[("relation", graph.relations[row])] = None
-        for kind, item in list(found)[:limit]:
+    owners, kinds, sources, items = [], [], [], []
+    triples = fusion.triples.values
+    columns = (graph.triple_texts(triples.tolist()), *graph.edge_index[:, triples].tolist())
+    statements = enumerate(zip(*columns, graph.relation_ids[triples].tolist(), strict=True))
+    for number, count in enumerate(fusion.triples.counts().tolist()):
+        found: dict[tuple[int, str], int] = {}
+        for place, (text, head, tail, relation) in islice(statements, count):
+            found.setdefault((TRIPLE, text), place)
+            found.setdefault((ENTITY, graph.names[head]), head)
+            found.setdefault((ENTITY, graph.names[tail]), tail)
+            found.setdefault((RELATION, graph.relation_names[relation]), relation)
+        for (kind, item), source in list(found.items())[:limit]:
             owners.append(number)
             kinds.append(kind)
             items.append(item)
-    joined = [f"{queries[owner]} {item}" for owner, item in zip(owners, items, strict=True)]
-    made = encode(joined) if joined else vectors[:0]
-    return Expansions(torch.tensor(owners, dtype=torch.long), kinds, items, made)
+            sources.append(source)
+    query = _long(owners)
+    if join == "text":
+        made = encode([f"{queries[owner]} {item}" for owner, item in zip(owners, items, strict=True)])
+    else:
+        made = _item_vectors(_long(kinds), _long(sources), items, fusion, graph, encode)
+        made = normalize(vectors[query] + made, dim=1)
+    return Expansions(query, [KINDS[kind] for kind in kinds], items, made)
+
+
+def _item_vectors(
+    kind: Tensor, source: Tensor, items: Sequence[str], fusion: Fusion, graph: KnowledgeGraph, encode: EncodeQueries
+) -> Tensor:
+    """Unit vectors of the items, float32 [X, d]; only entities that the graph did not embed are encoded."""
+    stored = {ENTITY: graph.vectors, RELATION: graph.relation_vectors, TRIPLE: fusion.vectors}
+    out = torch.empty(len(kind), fusion.vectors.shape[1])
+    for number, table in stored.items():
+        out[kind == number] = table[source[kind == number]]
+    bare = (kind == ENTITY).nonzero()[:, 0]
+    bare = bare[~graph.embedded[source[bare]]]
+    names = list(dict.fromkeys(items[row] for row in bare.tolist()))
+    row_of = {name: row for row, name in enumerate(names)}
+    out[bare] = encode(names)[[row_of[items[row]] for row in bare.tolist()]]
+    return out
+
+
+def _long(numbers: list[int]) -> Tensor:
+    return torch.tensor(numbers, dtype=torch.long)

@@ -5,9 +5,12 @@ import torch
 
 from qgrag.errors import ConfigError, ModelNotFoundError
 from qgrag.graph import Ragged
+from qgrag.index.knowledge_graph import KnowledgeGraphConfig
 from qgrag.models.reward import RewardConfig, RewardModel
+from qgrag.models.reward_checkpoint import Encoder
 from qgrag.retrieval.qmkgf import QMKGFConfig, QMKGFRetriever
 from qgrag.retrieval.qmkgf_subgraphs import build_subgraphs
+from qgrag.retrieval.query_expansion import expand_queries
 from tests.retrieval.hand_index import DIMENSION, hand_index
 
 # A star around Ada: Bo, Cy and Di next to her, Ed behind Bo, Flo behind Cy, Gus behind Di.
@@ -87,7 +90,7 @@ def test_winner_threshold_and_added_triples_by_hand(index):
     scores = {s["kind"]: s["score"] for s in evidence["subgraphs"]}
     assert scores["one-hop"] == pytest.approx(cosine(0.6, 0.5), abs=1e-5)
     assert scores["multi-hop"] == pytest.approx(cosine(0.6, 0.5, 0.9, 0.2), abs=1e-5)
-    assert evidence["scorer"] == "cosine"
+    assert evidence["scorer"].startswith("cosine")
     assert evidence["winner"] == max(scores, key=scores.get)
     assert evidence["threshold"] == pytest.approx(max(scores.values()))
     fused = {(f["head"], f["tail"]): f for f in evidence["fused"]}
@@ -107,11 +110,44 @@ def test_strategies_of_table_7(index):
 
 
 def test_expanded_query_brings_what_the_query_alone_does_not(index):
-    result = run(index, nodes=2, search_depth=1)
+    result = run(index, nodes=2, search_depth=1, join="text")
     hit = next(hit for hit in result.hits if hit.document_id == "d1")
     assert hit.evidence == ({"kind": "search", "joined_with": "triple", "item": "Bo taught Ed"},)
     bounded = run(index, nodes=2, max_expansions=1).evidence
     assert bounded["fused"]
+
+
+def test_joined_vectors_are_sums_and_ask_the_encoder_only_for_what_the_graph_did_not_embed():
+    table = VECTORS | {"Ada knows Bo": [0.6, 0.0, 0.8], "1999": [0.0, 0.0, 0.6]}
+    rows = [("", "Ada knows Bo. Bo since 1999.", [("Ada", "knows", "Bo"), ("Bo", "since", "1999")])]
+    own = hand_index(rows, table, KnowledgeGraphConfig(embed_from=2, embed=("triples",)))
+    encoded = []
+    plain = own.embedder.encode
+
+    def counted(texts, **_):
+        encoded.extend(texts)
+        return plain(texts)
+
+    own.embedder.encode = own.embedder.encode_queries = counted
+    retriever = QMKGFRetriever(own, QMKGFConfig(strategy="all", nodes=2))
+    query = plain([QUERY])
+    rows_of = Ragged.from_lists([[own.knowledge_graph.names.index("Ada")]])
+    built = build_subgraphs(own.knowledge_graph, rows_of, nodes=2, bridges=2, damping=0.85, max_neighbours=10)
+    fusion = retriever.fuse(built, query)
+    encoded.clear()
+    made = expand_queries([QUERY], query, fusion, own.knowledge_graph, 60, own.embedder.encode_queries, "vectors")
+    assert sorted(encoded) == ["1999", "Ada", "Bo"]
+    expected = torch.nn.functional.normalize(query + plain(made.items), dim=1)
+    torch.testing.assert_close(made.vectors, expected)
+    assert set(zip(made.kinds, made.items, strict=True)) == {
+        ("triple", "Ada knows Bo"),
+        ("triple", "Bo since 1999"),
+        ("entity", "Ada"),
+        ("entity", "Bo"),
+        ("entity", "1999"),
+        ("relation", "knows"),
+        ("relation", "since"),
+    }
 
 
 def test_rerank_by_the_query_alone_orders_by_its_cosine(index):
@@ -132,6 +168,40 @@ def test_reward_model_scores_when_given_and_is_named(index, tmp_path):
     assert result.evidence["subgraphs"][0]["score"] == pytest.approx(float(expected), abs=1e-5)
     with pytest.raises(ModelNotFoundError):
         QMKGFRetriever(index, QMKGFConfig(reward=str(tmp_path / "nothing")))
+
+
+def test_shipped_reward_model_is_taken_for_the_vectors_it_knows_and_cosine_elsewhere(index, tmp_path, monkeypatch):
+    encoder = Encoder(index.embedder.name, index.embedder.fingerprint)
+    RewardModel(RewardConfig(dimension=DIMENSION, heads=2), encoder).save(tmp_path / "fitting")
+    RewardModel(RewardConfig(dimension=8, heads=2), Encoder("another", "other")).save(tmp_path / "foreign")
+
+    def lacking():
+        raise ModelNotFoundError("none")
+
+    expected = {
+        "reward model fitting": lambda: tmp_path / "fitting",
+        "cosine (foreign was trained on vectors of another model)": lambda: tmp_path / "foreign",
+        "cosine (no reward model came with this installation)": lacking,
+    }
+    for name, folder in expected.items():
+        monkeypatch.setattr("qgrag.retrieval.qmkgf_scorer.default_checkpoint", folder)
+        assert run(index, nodes=2).evidence["scorer"] == name
+    assert run(index, nodes=2, reward="").evidence["scorer"] == "cosine"
+
+
+def test_reward_model_that_reads_tokens_or_other_vectors_is_refused_or_warned_of(index, tmp_path, caplog):
+    RewardModel(RewardConfig(dimension=DIMENSION, heads=2, items="tokens")).save(tmp_path / "tokens")
+    with pytest.raises(ConfigError, match="tokens"):
+        run(index, reward=str(tmp_path / "tokens"))
+    RewardModel(RewardConfig(dimension=DIMENSION, heads=2), Encoder("another", "x")).save(tmp_path / "other")
+    run(index, reward=str(tmp_path / "other"))
+    assert "'another'" in caplog.text
+
+
+def test_stored_triple_vectors_give_the_same_result():
+    stored = hand_index(ROWS, VECTORS, KnowledgeGraphConfig(embed=("triples",)))
+    fresh = hand_index(ROWS, VECTORS, KnowledgeGraphConfig(embed=()))
+    assert run(stored, nodes=2).to_dict() == run(fresh, nodes=2).to_dict()
 
 
 def test_entities_of_a_query_are_merged_by_kind(index):
