@@ -1,8 +1,12 @@
 import re
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from qgrag.retrieval.evidence_graph import Edge, draw_svg, evidence_edges
+from qgrag.retrieval.evidence_drawing import _apart, _covered, draw_svg, legend
+from qgrag.retrieval.evidence_graph import Edge, evidence_edges, node_kinds
 from qgrag.retrieval.explain import explain, path_text, shortened, triple_text
 from qgrag.retrieval.explain_html import results_page, write_page
 from qgrag.retrieval.results import Hit, RetrievalResult
@@ -93,14 +97,58 @@ def test_nothing_found_is_said():
 
 
 def test_edges_start_with_paths_and_come_once():
-    edges = evidence_edges(DUAL, result(DUAL))
+    edges = evidence_edges(result(DUAL))
     assert edges == [
         Edge("Ada", "born in", "Riga", "path"),
         Edge("Film", "directed by", "Ada", "path"),
         Edge("Film", "stars", "Bo", "path"),
     ]
-    node = {"kind": "question node", "question": "Why?", "answer": "so", "sentence": "S", "hop": 0, "score": 1.0}
-    assert evidence_edges({}, result({}, node)) == [Edge("Why?", "from", "d0", "source")]
+
+
+QUESTION = {"kind": "question node", "question": "Why?", "answer": "so", "sentence": "S", "hop": 0, "score": 1.0}
+DESCRIPTION = {"kind": "description", "entity": "Film", "of": "Ada", "text": "T", "weight": 1.0, "relevance": 1.0}
+SEARCH = {"kind": "search", "joined_with": "entity", "item": "Bo"}
+
+
+@pytest.mark.parametrize(
+    ("items", "head"),
+    [
+        ([QUESTION], "Why?"),
+        ([DESCRIPTION], "Ada"),
+        ([TRIPLE], "Film"),
+        ([SEARCH], "Bo"),
+        ([{"kind": "vote", "retriever": "fg", "rank": 1, "evidence": [DESCRIPTION]}], "Ada"),
+    ],
+)
+def test_a_hit_is_joined_to_what_brought_it(items, head):
+    found = result({}, *items)
+    assert evidence_edges(found) == [Edge(head, "", "1. d0", "source")]
+    assert node_kinds(found) == {"1. d0": "document"}
+
+
+def test_a_hit_that_no_node_brought_has_no_arrow():
+    assert evidence_edges(result({}, {"kind": "search", "joined_with": "", "item": ""})) == []
+
+
+def test_triples_of_losing_subgraphs_are_drawn_apart_from_the_fused():
+    lost = {**TRIPLE, "relation": "shown in", "tail": "Riga"}
+    subgraphs = [{"kind": "one-hop", "triples": [TRIPLE, lost]}]
+    found = result({"subgraphs": subgraphs, "fused": [{**TRIPLE, "added": False}], "links": [LINK]})
+    assert evidence_edges(found) == [Edge("Film", "stars", "Bo", "fused"), Edge("Film", "shown in", "Riga", "left out")]
+    nodes, arrows = legend(found)
+    assert [style.meaning for style in nodes] == ["named in the query", "other entity"]
+    assert [style.meaning for style in arrows] == ["fused triple", "triple of a subgraph, not fused"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(*[st.floats(0, 300)] * 2, *[st.floats(5, 90)] * 2), min_size=2, max_size=14))
+def test_boxes_do_not_overlap_once_moved_apart(boxes):
+    table = np.array(boxes)
+    sizes = table[:, 2:]
+    moved = _apart(table[:, :2], sizes)
+    for one in range(len(boxes)):
+        for other in range(one):
+            assert _covered(moved[one], sizes[one], moved[other], sizes[other]) < 1.0
 
 
 def test_picture_is_the_same_each_time_and_bounded():
