@@ -9,6 +9,8 @@ from torch import Tensor
 
 from qgrag.errors import ConfigError
 from qgrag.index.reader import Index
+from qgrag.llm.model import LanguageModel
+from qgrag.llm.prompts import Prompts
 from qgrag.retrieval.base import Ranking, Retriever, standardise
 from qgrag.retrieval.pooling import pool_pairs, top_pairs
 
@@ -54,26 +56,34 @@ class EnsembleRetriever(Retriever):
         index: what is searched.
         config: see there.
         members: retrievers in place of those that `config.members` names, in their order.
+        model: takes the steps of the named members that a language model can take.
+        prompts: what it is asked with.
     """
 
     name = "ensemble"
 
     def __init__(
-        self, index: Index, config: EnsembleConfig | None = None, *, members: Sequence[Retriever] | None = None
+        self,
+        index: Index,
+        config: EnsembleConfig | None = None,
+        *,
+        members: Sequence[Retriever] | None = None,
+        model: LanguageModel | None = None,
+        prompts: Prompts | None = None,
     ) -> None:
         super().__init__(index)
         self.config = config or EnsembleConfig()
-        self.members = list(members) if members is not None else self._load()
+        self.members = list(members) if members is not None else self._load(model, prompts)
         if len(self.members) != len(self.config.members):
             raise ConfigError(f"{len(self.config.members)} members are named, but {len(self.members)} are given")
         self.weights = self.config.weights or (1.0,) * len(self.members)
 
-    def _load(self) -> list[Retriever]:
+    def _load(self, model: LanguageModel | None, prompts: Prompts | None) -> list[Retriever]:
         from qgrag.retrieval.registry import load_retriever
 
         if self.name in self.config.members:
             raise ConfigError("ensemble.members may not hold the ensemble itself")
-        return [load_retriever(self.index, name) for name in self.config.members]
+        return [load_retriever(self.index, name, model=model, prompts=prompts) for name in self.config.members]
 
     def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
         depth = max(self.config.depth, top_k)

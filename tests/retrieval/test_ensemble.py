@@ -5,8 +5,11 @@ import pytest
 import torch
 
 from qgrag.errors import ConfigError
+from qgrag.extraction.llm_entity_summaries import LLMEntitySummaries
+from qgrag.extraction.llm_implicit_nodes import LLMImplicitNodes
 from qgrag.retrieval.base import Ranking
 from qgrag.retrieval.ensemble import EnsembleConfig, EnsembleRetriever
+from qgrag.retrieval.registry import load_retriever
 from tests.retrieval.hand_index import hand_index
 
 ROWS = [("", f"Note {i} by Ada.", [("Ada", "wrote", f"Note {i}")]) for i in range(5)]
@@ -78,6 +81,14 @@ def test_each_hit_tells_who_voted_and_why(index):
 def test_settings_out_of_range_are_refused(bad, what):
     with pytest.raises(ConfigError, match=what):
         EnsembleConfig(**bad)
+
+
+def test_model_given_takes_the_steps_of_every_member(index):
+    model: Any = SimpleNamespace()
+    retriever = load_retriever(index, "ensemble", members=["dual", "fg"], model=model)
+    dual, fg = retriever.members
+    assert isinstance(dual._implicit, LLMImplicitNodes)
+    assert isinstance(fg._summarise, LLMEntitySummaries)
 
 
 def test_ensemble_may_not_hold_itself(index):
