@@ -9,7 +9,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt requirements-offline.txt
 	python3 -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet -c constraints.txt torch
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[documents,gguf,lint,test,train]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[docs,documents,gguf,lint,test,train]'
 	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements-offline.txt
 	touch $@
 
@@ -28,5 +28,9 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(VENV)/.ready
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs site
+	@echo "written to site/index.html"
+
 clean:
-	rm -rf $(VENV) runs build dist
+	rm -rf $(VENV) runs build dist site

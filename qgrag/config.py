@@ -4,7 +4,8 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 from qgrag.errors import ConfigError
 
@@ -78,7 +79,8 @@ def _check_keys(cls: type, values: Any, where: str, prefix: str) -> None:
 
 def _dataclass_in(annotation: Any) -> type | None:
     """The dataclass in an annotation such as `C` or `C | None`."""
-    for candidate in (annotation, *getattr(annotation, "__args__", ())):
+    union = get_origin(annotation) in (Union, UnionType)
+    for candidate in get_args(annotation) if union else (annotation,):
         if isinstance(candidate, type) and is_dataclass(candidate):
             return candidate
     return None

@@ -22,7 +22,7 @@ from qgrag.evaluation.bootstrap import BootstrapConfig
 from qgrag.evaluation.datasets import DATASETS, load_dataset
 from qgrag.evaluation.datasets.records import Dataset
 from qgrag.evaluation.datasets.sampling import sample_questions
-from qgrag.evaluation.harness import run_evaluation
+from qgrag.evaluation.harness import run_evaluation, settings_of
 from qgrag.evaluation.meteor import load_meteor
 from qgrag.evaluation.metrics import DEFAULT_KS
 from qgrag.evaluation.report import summary_table
@@ -231,8 +231,3 @@ def named_retrievers(
             raise InputError(f"--retrievers names {row!r} twice; rename one of the files")
         retrievers[row] = load_retriever(index, name, model=model, prompts=prompts)
     return retrievers
-
-
-def settings_of(retriever: Retriever) -> dict[str, Any]:
-    config = getattr(retriever, "config", None)
-    return {"retriever": retriever.name, **(dataclasses.asdict(config) if config is not None else {})}

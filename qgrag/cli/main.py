@@ -14,9 +14,13 @@ COMMANDS = {
     "retrieve": "ask an index questions and get ranked, traceable chunks",
     "ask": "ask an index questions and get answers with the chunks that they cite",
     "eval": "measure retrievers on a data set",
+    "reproduce": "make a results table of a paper again, beside the paper's numbers",
+    "sweep": "measure a retriever over ranges of its parameters, and plot them",
+    "questions": "make broad questions about a corpus, for query-focused summaries",
     "train": "train an embedding model, or the reward model that chooses subgraphs",
     "data": "make training data from gold questions or from an index",
     "info": "show what an index holds",
+    "merges": "show which names are one entity, and which would be",
     "check": "look for damage and orphans in an index",
 }
 

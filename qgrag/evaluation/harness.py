@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -29,6 +30,12 @@ class BatchRetriever(Protocol):
 
     def retrieve(self, queries: Sequence[str], top_k: int) -> list[RetrievalResult]:
         """One result a query, in order, of at most `top_k` hits each."""
+
+
+def settings_of(retriever: Any) -> dict[str, Any]:
+    """A retriever's registered name and its configuration, where it has one: what a run records of it."""
+    config = getattr(retriever, "config", None)
+    return {"retriever": retriever.name, **(asdict(config) if config is not None else {})}
 
 
 def run_evaluation(

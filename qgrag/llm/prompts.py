@@ -32,6 +32,8 @@ PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "judge_correct": frozenset({"query", "reference", "answer"}),
     "judge_pair": frozenset({"query", "first", "second"}),
     "judge_subgraph": frozenset({"query", "triples"}),
+    "qfs_users": frozenset({"language", "users", "tasks", "overview"}),
+    "qfs_questions": frozenset({"language", "count", "user", "task", "overview"}),
     "json_format": frozenset({"schema"}),
     "ask_again": frozenset({"error"}),
 }

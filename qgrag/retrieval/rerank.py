@@ -30,11 +30,13 @@ class PairScorer(Protocol):
 class RerankConfig:
     """Args:
     first: retriever whose ranking is ordered anew: a registered name, or a YAML file.
+    first_parameters: fields of its configuration.
     depth: chunks of it that are read.
     cross_encoder: who reads them.
     """
 
     first: str = "naive"
+    first_parameters: dict[str, Any] = field(default_factory=dict)
     depth: int = 50
     cross_encoder: CrossEncoderConfig = field(default_factory=CrossEncoderConfig)
 
@@ -72,7 +74,8 @@ class RerankRetriever(Retriever):
         super().__init__(index)
         self.config = config or RerankConfig()
         self.scorer = scorer or LocalCrossEncoder(self.config.cross_encoder)
-        self.first = load_retriever(index, self.config.first, model=model, prompts=prompts)
+        parameters = self.config.first_parameters
+        self.first = load_retriever(index, self.config.first, model=model, prompts=prompts, **parameters)
 
     def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
         first = self.first.rank(queries, vectors, max(self.config.depth, top_k))

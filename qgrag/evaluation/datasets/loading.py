@@ -9,15 +9,17 @@ from qgrag.errors import InputError
 from qgrag.evaluation.datasets import (
     graphragbench,
     hotpotqa,
+    iirc,
     jsonl,
     lihuaworld,
     multihoprag,
     musique,
+    nq,
     squad,
     twowikimultihopqa,
+    ultradomain,
 )
-from qgrag.evaluation.datasets.files import find_file, sha256_of
-from qgrag.evaluation.datasets.layout import Layout
+from qgrag.evaluation.datasets.files import find_file, read_json_lines, sha256_of
 from qgrag.evaluation.datasets.records import Dataset, Question
 
 LAYOUTS = {
@@ -30,6 +32,9 @@ LAYOUTS = {
     "musique": musique.LAYOUT,
     "multihop-rag": multihoprag.LAYOUT,
     "graphrag-bench": graphragbench.LAYOUT,
+    "nq": nq.LAYOUT,
+    "iirc": iirc.LAYOUT,
+    "ultradomain": ultradomain.LAYOUT,
 }
 DATASETS = tuple(LAYOUTS)
 
@@ -41,7 +46,8 @@ def load_dataset(name: str, data: Path | None = None, questions: Path | None = N
         name: one of `DATASETS`.
         data: the folder that the publisher's files lie in, or the corpus itself (a file, or a folder of
             documents). `demo` needs none.
-        questions: a question file of the same format, in place of the data set's own.
+        questions: a question file of the same format, or JSON lines of one's own as data set `jsonl` has them (each
+            with `question` and `documents`), in place of the data set's own.
 
     Raises:
         InputError: the name is unknown, a file is missing or broken, or two questions share an id. Gold that
@@ -51,8 +57,10 @@ def load_dataset(name: str, data: Path | None = None, questions: Path | None = N
     if name not in LAYOUTS:
         raise InputError(f"unknown data set {name!r}; known are {', '.join(DATASETS)}")
     layout = LAYOUTS[name]
-    corpus_path, question_path = _locate(name, layout, data, questions)
+    corpus_path, question_path = locate(name, data, questions)
     corpus = layout.read_documents(corpus_path)
+    if questions is not None and _is_own(question_path):
+        layout = jsonl.LAYOUT
     read = layout.read_questions(question_path)
     _check_ids(question_path, read)
     linked, lost = _link_gold(read, corpus.documents, layout.gold_key)
@@ -68,8 +76,13 @@ def load_dataset(name: str, data: Path | None = None, questions: Path | None = N
     )
 
 
-def _locate(name: str, layout: Layout, data: Path | None, questions: Path | None) -> tuple[Path, Path]:
-    """The corpus and the question file."""
+def locate(name: str, data: Path | None, questions: Path | None) -> tuple[Path, Path]:
+    """The corpus and the question file of a data set, without reading them.
+
+    Raises:
+        InputError: a file is not there, or several might be meant.
+    """
+    layout = LAYOUTS[name]
     if name == "demo":
         from qgrag.demo import demo_path, demo_questions_path
 
@@ -85,6 +98,14 @@ def _locate(name: str, layout: Layout, data: Path | None, questions: Path | None
     if questions is None and layout.question_files:
         questions = find_file(corpus.parent, layout.question_files, "question file", "--questions")
     return corpus, questions or corpus
+
+
+def _is_own(path: Path) -> bool:
+    """Whether a file holds a user's own questions, by its first line."""
+    if path.suffix != ".jsonl":
+        return False
+    first = next(read_json_lines(path), None)
+    return first is not None and {"question", "documents"} <= first.values.keys()
 
 
 def _check_ids(path: Path, questions: Iterable[Question]) -> None:

@@ -1,0 +1,51 @@
+"""`qgrag questions`: broad questions about a corpus, for query-focused summaries."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from jsonargparse import ArgumentParser
+from rich.console import Console
+from rich.markup import escape
+
+from qgrag.cli.llm_arguments import add_asking_arguments, named_prompts, open_language_model
+from qgrag.cli.parsing import command_parser
+from qgrag.cli.show import show_problems, write_rows
+from qgrag.errors import InputError
+from qgrag.evaluation.datasets import DATASETS, load_dataset
+from qgrag.evaluation.qfs import LLMQuestionMaker, LocalQuestionMaker, QFSConfig, QuestionMaker
+
+EXAMPLES = """Make questions that need an understanding of a whole corpus: 5 kinds of user, 5 tasks each, 5 questions a
+task. A language model makes them where one is named, rules where none is. qgrag eval takes the file as --questions.
+
+  qgrag questions --dataset demo --out qfs.jsonl
+  qgrag questions --dataset ultradomain --data DATA/ultradomain/mix --llm llm.yaml --out DATA/ultradomain/mix/qfs.jsonl
+"""
+
+
+def make_parser() -> ArgumentParser:
+    parser = command_parser("questions", EXAMPLES)
+    parser.add_argument("--dataset", choices=DATASETS, required=True, help="format of the corpus")
+    parser.add_argument("--data", type=str | None, default=None, help="folder of its files; demo needs none")
+    parser.add_argument("--out", type=str, required=True, help="file to write; one that is there is not replaced")
+    parser.add_class_arguments(QFSConfig, "qfs")
+    add_asking_arguments(parser)
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    parser = make_parser()
+    args = parser.instantiate_classes(parser.parse_args(list(arguments)))
+    out = Path(args.out)
+    if out.exists():
+        raise InputError(f"{out}: is there already; name another file (--out)")
+    console = Console()
+    dataset = load_dataset(args.dataset, Path(args.data) if args.data else None)
+    show_problems(console, dataset.problems, "note")
+    with open_language_model(args) as model:
+        make: QuestionMaker
+        make = LLMQuestionMaker(model, args.qfs, named_prompts(args)) if model else LocalQuestionMaker(args.qfs)
+        questions = make(dataset.documents)
+    write_rows(out, (question.to_dict() for question in questions))
+    who = "a language model" if model else "rules"
+    console.print(f"{len(questions)} questions by {who} written to {escape(str(out))}", highlight=False)
+    return 0

@@ -1,0 +1,56 @@
+"""What takes the places of large models in a smoke run. Its figures mean nothing; that the recipe runs is the point."""
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from qgrag.corpus.sentences import split_sentences
+from qgrag.evaluation.answers import words
+from qgrag.generation.pairwise import CRITERIA, Comparison
+from qgrag.models.embedder import Embedder
+
+
+class EmbeddingScorer:
+    """Scores pairs by cosine, where a cross-encoder would read them together."""
+
+    name = "cosine of embeddings"
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    def score(self, queries: Sequence[str], texts: Sequence[str]) -> Tensor:
+        distinct_queries, distinct_texts = list(dict.fromkeys(queries)), list(dict.fromkeys(texts))
+        asked = self._embedder.encode_queries(distinct_queries)
+        told = self._embedder.encode(distinct_texts)
+        query_row = {query: row for row, query in enumerate(distinct_queries)}
+        text_row = {text: row for row, text in enumerate(distinct_texts)}
+        return (asked[[query_row[q] for q in queries]] * told[[text_row[t] for t in texts]]).sum(1)
+
+
+class CountingJudge:
+    """Prefers the answer with more distinct words and, for diversity, with more sentences: no judgement of quality."""
+
+    def __call__(self, queries: Sequence[str], first: Sequence[str], second: Sequence[str]) -> list[Comparison]:
+        return [_compared(a, b) for _, a, b in zip(queries, first, second, strict=True)]
+
+
+def _compared(first: str, second: str) -> Comparison:
+    places = {
+        criterion: _place(*(len(split_sentences(t)) for t in (first, second)))
+        if criterion == "diversity"
+        else _place(*(len(set(words(t))) for t in (first, second)))
+        for criterion in CRITERIA
+    }
+    shares = {"1": 1.0, "2": 0.0, "tie": 0.5}
+    swapped = {"1": "2", "2": "1", "tie": "tie"}
+    reasons = ("counted", "counted")
+    return Comparison(
+        {criterion: shares[place] for criterion, place in places.items()},
+        reasons,
+        2,
+        (places, {criterion: swapped[place] for criterion, place in places.items()}),
+    )
+
+
+def _place(first: int, second: int) -> str:
+    return "tie" if first == second else "1" if first > second else "2"

@@ -1,0 +1,218 @@
+"""NQ, IIRC and UltraDomain in their publishers' formats, and broad questions about a corpus."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qgrag.corpus.records import Document
+from qgrag.errors import InputError
+from qgrag.evaluation.datasets import load_dataset
+from qgrag.evaluation.datasets.sampling import sample_questions
+from qgrag.evaluation.qfs import LLMQuestionMaker, LocalQuestionMaker, QFSConfig, overview
+from qgrag.llm.errors import LLMUnavailableError
+from tests.llm.server import Answer, Call, connected, say, serving
+
+TEXT = "<P> The tower was built in 1889 . </P> <Table> <Tr> height 330 m </Tr> </Table> <P> Rain . </P>"
+
+
+def candidate(start: int, end: int, top: bool = True) -> dict[str, Any]:
+    return {"start_token": start, "end_token": end, "top_level": top}
+
+
+def nq_line(id_: int, long: int, short: list[tuple[int, int]], said: str = "NONE") -> dict[str, Any]:
+    return {
+        "example_id": id_,
+        "question_text": f"question {id_}",
+        "document_text": TEXT,
+        "document_url": "https://en.wikipedia.org//w/index.php?title=Iron_Tower&oldid=1",
+        "long_answer_candidates": [candidate(0, 9), candidate(9, 17), candidate(10, 15, False), candidate(17, 21)],
+        "annotations": [
+            {
+                "long_answer": {"start_token": 0, "end_token": 9, "candidate_index": long},
+                "short_answers": [{"start_token": a, "end_token": b} for a, b in short],
+                "yes_no_answer": said,
+            }
+        ],
+    }
+
+
+def write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_nq_as_google_publishes_it(tmp_path: Path) -> None:
+    rows = [nq_line(1, 0, [(6, 7)]), nq_line(2, 2, [], "YES"), nq_line(3, -1, [])]
+    write_lines(tmp_path / "v1.0-simplified_nq-dev.jsonl", rows)
+    dataset = load_dataset("nq", tmp_path)
+    assert [d.text for d in dataset.documents] == ["The tower was built in 1889 .", "height 330 m", "Rain ."]
+    assert {d.title for d in dataset.documents} == {"Iron Tower"}
+    first, second, third = dataset.questions
+    assert (first.id, first.answers, first.type) == ("1", ("1889",), "single")
+    assert first.gold == (dataset.documents[0].id,)
+    assert second.answers == ("yes",)
+    assert second.gold == (dataset.documents[1].id,)
+    assert (third.gold, third.type) == ((), "null")
+    assert dataset.problems == ()
+
+
+def test_nq_names_a_candidate_that_is_not_there(tmp_path: Path) -> None:
+    write_lines(tmp_path / "nq.jsonl", [nq_line(1, 9, [])])
+    with pytest.raises(InputError, match="candidate_index"):
+        load_dataset("nq", tmp_path)
+
+
+def test_nq_with_passages(tmp_path: Path) -> None:
+    def context(title: str, text: str) -> dict[str, str]:
+        return {"title": title, "text": text}
+
+    rows = [
+        {
+            "question": "who built it",
+            "answers": ["Eiffel", "Gustave Eiffel"],
+            "positive_ctxs": [context("Tower", "Eiffel built it.")],
+            "negative_ctxs": [],
+            "hard_negative_ctxs": [context("Bridge", "Nobody built it.")],
+        },
+        {"question": "why", "answers": ["none"], "positive_ctxs": []},
+    ]
+    (tmp_path / "nq-dev.json").write_text(json.dumps(rows))
+    dataset = load_dataset("nq", tmp_path)
+    assert [d.id for d in dataset.documents] == ["Tower", "Bridge"]
+    assert [(q.id, q.gold, q.type) for q in dataset.questions] == [("0", ("Tower",), "single"), ("1", (), "null")]
+
+
+def iirc_question(qid: str, answer: dict[str, Any], passages: list[str]) -> dict[str, Any]:
+    context = [{"text": "x", "passage": name, "indices": [0, 1]} for name in passages]
+    return {"qid": qid, "question": f"question {qid}", "context": context, "answer": answer}
+
+
+def test_iirc(tmp_path: Path) -> None:
+    questions = [
+        iirc_question(
+            "a", {"type": "span", "answer_spans": [{"text": "1874"}, {"text": "Graz"}]}, ["main", "Mountain"]
+        ),
+        iirc_question("b", {"type": "value", "answer_value": "12", "answer_unit": "years"}, ["Mountain"]),
+        iirc_question("c", {"type": "binary", "answer_value": "yes"}, ["main"]),
+        iirc_question("d", {"type": "none"}, []),
+        iirc_question("e", {"type": "span", "answer_spans": [{"text": "z"}]}, ["Lost"]),
+    ]
+    links = [{"target": "Mountain", "indices": [0, 3]}, {"target": "Lost", "indices": [4, 5]}]
+    passage = {"title": "Climber", "text": "She climbed it.", "links": links, "questions": questions}
+    (tmp_path / "dev.json").write_text(json.dumps([passage]))
+    articles = {"mountain": 'High &amp; <a href="x">steep</a>.', "unrelated": "Nothing."}
+    (tmp_path / "context_articles.json").write_text(json.dumps(articles))
+    dataset = load_dataset("iirc", tmp_path)
+    assert [(d.id, d.text) for d in dataset.documents] == [
+        ("Climber", "She climbed it."),
+        ("Mountain", "High & steep."),
+    ]
+    found = {q.id: q for q in dataset.questions}
+    assert (found["a"].answers, found["a"].gold) == (("1874, Graz",), ("Climber", "Mountain"))
+    assert found["b"].answers == ("12", "12 years")
+    assert (found["c"].answers, found["c"].type) == (("yes",), "binary")
+    assert (found["d"].gold, found["d"].answers, found["d"].type) == ((), (), "null")
+    assert found["e"].gold == ()
+    assert any("'lost' names no document" in problem for problem in dataset.problems)
+
+
+def test_iirc_needs_its_articles(tmp_path: Path) -> None:
+    passage = {"title": "A", "text": "b", "links": [], "questions": [iirc_question("d", {"type": "none"}, [])]}
+    (tmp_path / "dev.json").write_text(json.dumps([passage]))
+    with pytest.raises(InputError, match=r"context_articles\.json"):
+        load_dataset("iirc", tmp_path)
+
+
+def ultradomain_line(id_: str, context: str) -> dict[str, Any]:
+    return {
+        "_id": id_,
+        "input": f"question {id_}",
+        "context": f"book {context}",
+        "context_id": context,
+        "answers": ["answer"],
+        "label": "Mix",
+        "length": 2,
+    }
+
+
+def test_ultradomain_and_questions_of_one_s_own(tmp_path: Path) -> None:
+    write_lines(tmp_path / "mix.jsonl", [ultradomain_line(i, c) for i, c in [("1", "x"), ("2", "x"), ("3", "y")]])
+    dataset = load_dataset("ultradomain", tmp_path)
+    assert [d.id for d in dataset.documents] == ["x", "y"]
+    assert [(q.id, q.gold, q.type) for q in dataset.questions] == [(i, (c,), "mix") for i, c in zip("123", "xxy")]
+    own = tmp_path / "qfs.jsonl"
+    write_lines(own, [question.to_dict() for question in LocalQuestionMaker()(CORPUS)])
+    broad = load_dataset("ultradomain", tmp_path, own)
+    assert [d.id for d in broad.documents] == ["x", "y"]
+    assert {q.type for q in broad.questions} == {"qfs"}
+
+
+CORPUS = [
+    Document(str(n), f"{name} met Ada Lovelace in London. {name} left for Vienna in 18{n:02}.", name)
+    for n, name in enumerate(
+        f"{first} {last}"
+        for first in ("Clara", "Franz", "Johann", "Fanny", "Felix")
+        for last in ("Schumann", "Liszt", "Brahms", "Hensel", "Spohr")
+    )
+]
+
+
+def test_rules_make_five_by_five_by_five_questions() -> None:
+    questions = LocalQuestionMaker()(CORPUS)
+    assert len(questions) == len({q.text for q in questions}) == len({q.id for q in questions}) == 125
+    assert set(Counter(q.user for q in questions).values()) == {25}
+    assert set(Counter((q.user, q.task) for q in questions).values()) == {5}
+    assert "Ada Lovelace" in LocalQuestionMaker().topics(CORPUS, 3)
+    assert LocalQuestionMaker()(CORPUS) == questions
+    with pytest.raises(InputError, match="forms of question"):
+        LocalQuestionMaker(QFSConfig(questions=6))
+
+
+def test_a_language_model_makes_users_tasks_and_questions() -> None:
+    users = {"users": [{"user": f"user {u}", "tasks": [f"task {u}{t}" for t in range(3)]} for u in range(3)]}
+
+    def behave(call: Call) -> Answer:
+        if "Task:" not in call.prompt:
+            return say(json.dumps(users))
+        task = call.prompt.rsplit("Task: ", 1)[1]
+        return say(json.dumps({"questions": [f"{task}, question {n}?" for n in range(4)]}))
+
+    with serving(behave) as server, connected(server) as model:
+        made = LLMQuestionMaker(model, QFSConfig(users=2, tasks=3, questions=2))(CORPUS)
+        assert len(server.calls) == 1 + 6
+        assert all("Clara Schumann" in prompt for prompt in server.prompts)
+    assert [q.text for q in made[:2]] == ["task 00, question 0?", "task 00, question 1?"]
+    assert len(made) == 12
+    assert [made[-1].user, made[-1].task, made[-1].id] == ["user 1", "task 12", "qfs-1-2-1"]
+
+
+def test_no_users_is_an_error() -> None:
+    with (
+        serving(lambda call: say('{"users": []}')) as server,
+        connected(server) as model,
+        pytest.raises(LLMUnavailableError),
+    ):
+        LLMQuestionMaker(model)(CORPUS)
+
+
+def test_an_overview_is_spread_over_the_corpus() -> None:
+    seen = overview(CORPUS, 120).splitlines()
+    assert len(seen) < len(CORPUS)
+    assert seen[0].startswith("Clara Schumann: Clara Schumann met")
+    assert any(line.startswith("Fel") for line in seen)
+
+
+def test_samples_are_drawn_by_seed_and_keep_the_order() -> None:
+    demo = load_dataset("demo")
+    drawn = sample_questions(demo, 5, seed=3)
+    assert drawn == sample_questions(demo, 5, seed=3)
+    assert drawn != sample_questions(demo, 5, seed=4)
+    places = [demo.questions.index(q) for q in drawn.questions]
+    assert places == sorted(places)
+    assert drawn.documents == demo.documents
+    assert sample_questions(demo, 2, "first").questions == demo.questions[:2]
+    assert Counter(q.type for q in sample_questions(demo, 3, per_type=True).questions) == {"single": 3, "multi": 3}
+    with pytest.raises(InputError, match="at least 1"):
+        sample_questions(demo, 0)

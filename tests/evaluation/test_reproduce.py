@@ -1,0 +1,157 @@
+"""Recipes: what they hold, what they need, and that each runs end to end with embedded models."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from qgrag.cli.main import main
+from qgrag.config import load_yaml
+from qgrag.errors import ConfigError
+from qgrag.evaluation.datasets import DATASETS
+from qgrag.evaluation.reproduce.recipe import Column, Recipe, Row, for_dataset, load_recipe, recipe_folder, recipe_names
+from qgrag.evaluation.reproduce.report import as_markdown, side_by_side
+from qgrag.evaluation.reproduce.requirements import needs_of
+from qgrag.evaluation.reproduce.running import slug
+from qgrag.evaluation.reproduce.stand_ins import CountingJudge, EmbeddingScorer
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLES = {
+    "QCG-RAG": {"Table 1"},
+    "DualGraphRAG": {"Table 1", "Table 2", "Table 3"},
+    "FG-RAG": {"Table 1", "Table 2", "Table 3", "Table 5", "Table 7"},
+    "QMKGF": {"Table 2", "Table 3", "Table 4", "Table 5", "Table 6", "Table 7"},
+}
+
+
+def test_there_is_a_recipe_for_each_results_table() -> None:
+    found: dict[str, set[str]] = {}
+    for name in recipe_names():
+        recipe = load_recipe(name)
+        found.setdefault(recipe.paper, set()).add(recipe.table)
+        assert name.rpartition("-")[2] == recipe.table.lower().replace(" ", "")
+    assert found == TABLES
+
+
+def test_the_recipes_stand_among_the_configurations_too() -> None:
+    assert (ROOT / "configs" / "reproduce").resolve() == recipe_folder().resolve()
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_recipes_are_complete(name: str) -> None:
+    recipe = load_recipe(name)
+    assert recipe.about
+    assert recipe.source
+    assert recipe.runnable
+    assert recipe.llm.model
+    assert len({slug(row.method) for row in recipe.rows}) == len(recipe.rows)
+    for spec in recipe.datasets.values():
+        assert spec.format in DATASETS
+        assert spec.get
+    measured = any(row.published for row in recipe.rows)
+    assert measured or any("not at hand" in note for note in recipe.notes)
+    for need in needs_of(recipe, None):
+        assert need.here or need.how
+
+
+def test_numbers_of_a_table_are_the_paper_s() -> None:
+    recipe = load_recipe("qcg-table1")
+    published = {row.method: row.published for row in recipe.rows}
+    assert published["QCG-RAG"][:4] == (73.16, 62.12, 74.51, 73.85)
+    assert recipe.rows[-1].parameters("lihuaworld")["nodes"] == 10
+    assert recipe.rows[-1].parameters("multihop-rag")["nodes"] == 15
+
+
+def test_needs_tell_what_is_here(tmp_path: Path) -> None:
+    recipe = load_recipe("qmkgf-table3")
+    (tmp_path / "musique").mkdir()
+    (tmp_path / "musique" / "musique_ans_v1.0_dev.jsonl").write_text("{}\n")
+    needs = {need.what: need for need in needs_of(recipe, tmp_path)}
+    assert needs["data set musique (musique format)"].here
+    assert not needs["data set hotpotqa (hotpotqa format)"].here
+    assert "hotpot_dev_distractor" in needs["data set hotpotqa (hotpotqa format)"].how
+    assert not needs["cross-encoder BAAI/bge-reranker-large"].here
+    assert "runs/qmkgf-musique/embedder" in needs
+    assert "embedding model BAAI/bge-large-en-v1.5" in needs
+    assert not any("{dataset}" in what for what in needs)
+    assert not needs["a GPU"].required
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"columns": [{"dataset": "nq2", "metric": "f1"}]}, "did you mean 'nq'"),
+        ({"compare_with": "Dual"}, "compare_with"),
+        ({"datasetz": {}}, "did you mean 'datasets'"),
+        ({"rows": [{"method": "a", "retriever": {"retriever": "naive"}, "index": "bass"}]}, "did you mean 'base'"),
+        ({"rows": [{"method": "a", "published": [1.0]}]}, "1 published numbers for 6 columns"),
+        ({"rows": [{"metod": "a"}]}, "metod"),
+    ],
+)
+def test_a_wrong_recipe_is_refused(change: dict[str, object], message: str, tmp_path: Path) -> None:
+    values = load_yaml(recipe_folder() / "dual-table1.yaml") | change
+    path = tmp_path / "mine.yaml"
+    path.write_text(json.dumps(values))
+    with pytest.raises(ConfigError, match=message):
+        load_recipe(str(path))
+
+
+def test_an_unknown_recipe_is_named() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'dual-table1'"):
+        load_recipe("dual-tabel1")
+
+
+def test_dataset_marks_are_filled_at_any_depth() -> None:
+    values = {"a": ["runs/{dataset}/x", {"b": "{dataset}"}], "c": 1}
+    assert for_dataset(values, "nq") == {"a": ["runs/nq/x", {"b": "nq"}], "c": 1}
+
+
+def test_methods_without_software_show_the_paper_s_numbers_alone() -> None:
+    recipe = replace(load_recipe("dual-table3"), rows=(Row("GraphRAG", published=(1.5, None)),))
+    document = as_markdown(recipe, {})
+    assert "| GraphRAG | 1.50 / - | - / - |" in document
+    Console(width=200).print(side_by_side(recipe, {}))
+    assert Column("nq", "f1").heading == "nq f1"
+    assert Recipe().runnable == ()
+
+
+def test_stand_ins(embedder) -> None:
+    scores = EmbeddingScorer(embedder).score(["a town", "a town", "a cat"], ["a city", "a dog", "a dog"])
+    assert scores[0] > scores[1]
+    (one, even) = CountingJudge()(["q", "q"], ["A. B c.", "x"], ["a b c d e", "x"])
+    assert (one.scores["diversity"], one.scores["comprehensiveness"]) == (1.0, 0.0)
+    assert set(even.scores.values()) == {0.5}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_recipe_runs_end_to_end(name: str, tmp_path_factory: pytest.TempPathFactory, capsys) -> None:
+    shared = tmp_path_factory.getbasetemp() / "recipes"
+    out = shared / name
+    assert main(["reproduce", name, "--smoke", "--out", str(out)]) == 0
+    assert "SMOKE RUN" in " ".join(capsys.readouterr().out.split())
+    recipe = load_recipe(name)
+    written = json.loads((out / "table.json").read_text())
+    wanted = {
+        (row.method, column.heading)
+        for row in recipe.runnable
+        for column in recipe.columns
+        if column.metric != "meteor" and not (column.metric.startswith("wins:") and row.method == recipe.compare_with)
+    }
+    assert {(cell["method"], cell["column"]) for cell in written["cells"]} == wanted
+    assert main(["reproduce", name, "--smoke", "--out", str(out)]) == 0
+
+
+def test_list_and_check(capsys, tmp_path: Path) -> None:
+    assert main(["reproduce", "--list", "--data", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "qcg-table1" in printed
+    assert "qmkgf-table7" in printed
+    assert main(["reproduce", "dual-table3", "--check", "--data", str(tmp_path)]) == 0
+    assert "what it needs" in capsys.readouterr().out
+    assert main(["reproduce", "dual-table3", "--data", str(tmp_path), "--out", str(tmp_path / "run")]) == 1
+    assert "Something is missing" in " ".join(capsys.readouterr().out.split())
+    assert not (tmp_path / "run").exists()
+    assert main(["reproduce"]) == 2
