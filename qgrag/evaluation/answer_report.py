@@ -1,6 +1,6 @@
 """Answer figures of a run as tables for the terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -86,9 +86,3 @@ def win_rate_table(comparisons: Mapping[str, Mapping[str, Any]]) -> Table:
 
 def _with_interval(value: Mapping[str, float]) -> str:
     return f"{value['mean']:.3f}\n{value['low']:.2f}-{value['high']:.2f}"
-
-
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown, for documents and notebooks."""
-    lines = [f"| {' | '.join(header)} |", f"| {' | '.join('---' for _ in header)} |"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"

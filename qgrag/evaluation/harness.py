@@ -12,6 +12,7 @@ from qgrag.errors import InputError
 from qgrag.evaluation.bootstrap import BootstrapConfig
 from qgrag.evaluation.datasets.records import Dataset, Question
 from qgrag.evaluation.export import write_results_table
+from qgrag.evaluation.markdown import summary_markdown
 from qgrag.evaluation.metrics import DEFAULT_KS, check_ks, retrieval_metrics
 from qgrag.evaluation.plots import plot_recall
 from qgrag.evaluation.run_folder import SUMMARY_FILE, RunFolder, open_run, write_json
@@ -50,6 +51,7 @@ def run_evaluation(
     retriever_configs: Mapping[str, Mapping[str, Any]] | None = None,
     stage_seconds: Mapping[str, float] | None = None,
     bootstrap: BootstrapConfig | None = None,
+    plot: bool = True,
 ) -> Summary:
     """Ask every retriever every question and write what came of it to `out`.
 
@@ -59,7 +61,8 @@ def run_evaluation(
 
     `out` then holds `summary.json` (`Summary.to_dict()`), `results-RETRIEVER.jsonl` (a line a question:
     metrics, hits with their spans and evidence), `results.parquet` (the same as one table without the
-    evidence), `recall.png`, `run.json` (the settings) and `timings.jsonl`.
+    evidence), `table.md` (the main figures with their intervals), `recall.png`, `run.json` (the settings) and
+    `timings.jsonl`.
 
     Args:
         dataset: documents and questions; the retrievers' index has to be built from these documents.
@@ -73,6 +76,7 @@ def run_evaluation(
         retriever_configs: settings of each retriever, likewise.
         stage_seconds: what was spent before, by stage (reading, indexing), recorded with the timings.
         bootstrap: number of draws and confidence of the intervals.
+        plot: whether `recall.png` is drawn.
 
     Raises:
         InputError: an argument is out of range, `out` holds another run or is being written to, or a
@@ -108,7 +112,8 @@ def run_evaluation(
         summary = summarise(dataset.questions, results, folder.timings(), settings, dataset.problems, bootstrap)
         write_json(out / SUMMARY_FILE, summary.to_dict())
         write_results_table(results, out / "results.parquet")
-        if any(summary.retrievers.values()):
+        (out / "table.md").write_text(summary_markdown(summary), encoding="utf-8")
+        if plot and any(summary.retrievers.values()):
             plot_recall(summary, out / "recall.png")
     _warn_of_low_recall(summary, ks[-1])
     return summary

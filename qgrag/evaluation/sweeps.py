@@ -146,6 +146,7 @@ def run_sweep(
                 config={"index": config.identity(), "point": {"retriever": point.retriever}},
                 retriever_configs={point.label: settings_of(retriever)},
                 bootstrap=bootstrap,
+                plot=False,
             )
             rows += _rows(sweep, point, summary)
             bar.advance()

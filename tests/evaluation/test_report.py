@@ -56,3 +56,12 @@ def test_labels_keep_their_distance(heights: list[float]) -> None:
 
 def test_labels_that_are_apart_stay() -> None:
     assert spread([0.1, 0.5, 0.9], 0.05) == pytest.approx([0.1, 0.5, 0.9])
+
+
+def test_markdown_has_every_retriever_with_its_intervals(dataset: Dataset, good: Any, bad: Any, tmp_path: Path) -> None:
+    run_evaluation(dataset, {"good": good, "bad": bad}, tmp_path, ks=(1, 2), bootstrap=BootstrapConfig(resamples=50))
+    text = (tmp_path / "table.md").read_text()
+    assert "## overall: 3 questions" in text
+    assert text.count("| `good` |") == text.count("| `bad` |") == 3
+    row = next(line for line in text.splitlines() if line.startswith("| `good` |"))
+    assert row.split(" | ")[2].startswith("1.000 (1.00-1.00)")

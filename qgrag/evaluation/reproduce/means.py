@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ from qgrag.generation.correctness import CorrectnessJudge
 from qgrag.generation.local_answers import LocalAnswerWriter
 from qgrag.generation.pairwise import PairwiseJudge
 from qgrag.index.config import IndexConfig
+from qgrag.index.manifest import read_manifest
 from qgrag.index.reader import Index
 from qgrag.llm.model import LanguageModel
+from qgrag.models.embedder import LocalEmbedder
 from qgrag.retrieval.base import Retriever
 from qgrag.retrieval.registry import load_retriever
 from qgrag.retrieval.rerank import RerankConfig, RerankRetriever
@@ -65,6 +68,9 @@ class NamedMeans:
 
     def index_folder(self, name: str, dataset: str, config: IndexConfig) -> str:
         return f"{dataset}-{name}"
+
+    def open_index(self, folder: Path, config: IndexConfig) -> Index:
+        return Index.open(folder, device=config.embedder.device)
 
     def retriever(self, index: Index, row: Row, dataset: str) -> Retriever:
         parameters = row.parameters(dataset)
@@ -125,6 +131,9 @@ class SmokeMeans:
         identity = json.dumps(config.identity(), sort_keys=True, default=str)
         return f"smoke-{hashlib.blake2b(identity.encode(), digest_size=6).hexdigest()}"
 
+    def open_index(self, folder: Path, config: IndexConfig) -> Index:
+        return _opened(folder, read_manifest(folder).generation)
+
     def retriever(self, index: Index, row: Row, dataset: str) -> Retriever:
         parameters = row.parameters(dataset)
         name = parameters.pop("retriever")
@@ -154,6 +163,17 @@ class SmokeMeans:
     @property
     def names(self) -> Mapping[str, Any]:
         return {"smoke": True}
+
+
+@lru_cache(maxsize=8)
+def _opened(folder: Path, generation: str) -> Index:
+    """A smoke run's index, opened once for all recipes and data sets that share it."""
+    return Index.open(folder, embedder=_embedder())
+
+
+@lru_cache(maxsize=1)
+def _embedder() -> LocalEmbedder:
+    return LocalEmbedder()
 
 
 def by_type(dataset: Dataset, kind: str) -> list[Any]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from qgrag.evaluation.answer_report import markdown_table
+from qgrag.evaluation.markdown import markdown_table
 from qgrag.evaluation.reproduce.cells import Cell
 from qgrag.evaluation.reproduce.recipe import Recipe
 

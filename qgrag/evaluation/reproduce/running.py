@@ -37,6 +37,8 @@ class Means(Protocol):
         """Name of the index's folder; equal names are one index."""
         ...
 
+    def open_index(self, folder: Path, config: IndexConfig) -> Index: ...
+
     def retriever(self, index: Index, row: Row, dataset: str) -> Retriever: ...
 
     def writer(self, index: Index) -> Writer: ...
@@ -117,6 +119,7 @@ def run_recipe(
             config={"recipe": f"{recipe.paper}, {recipe.table}", **means.names},
             retriever_configs={slug(r.method): {**r.parameters(name), "index": r.index} for r in recipe.runnable},
             bootstrap=bootstrap,
+            plot=False,
         )
         say(f"{name}: answering")
         answers = _answer(recipe, means, name, dataset, indexes, out, bootstrap)
@@ -146,7 +149,7 @@ def _build_indexes(
         if report.done:
             with (places.out / name / INDEX_COSTS_FILE).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
-        indexes[key] = Index.open(folder, device=config.embedder.device)
+        indexes[key] = means.open_index(folder, config)
     return indexes
 
 
