@@ -1,5 +1,6 @@
 """From the facts of all chunks to the rows of the knowledge graph's tables, with names as keys."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from qgrag.extraction.records import Facts
 from qgrag.index.entity_names import EntityNames, NameKeys
 from qgrag.index.title_mentions import ChunkFacts, TitleMentions, chunk_facts
 
+_HEADING = re.compile(r"\A#{1,6} [^\n]*\n*")
 MAY_BE = "may be"
 """Relation from a plain name to a title that bears it with a bracket, where both stayed apart."""
 
@@ -135,13 +137,17 @@ def mention_rows(collected: Collected, gate: Gate) -> list[tuple[str, int, int, 
 
 
 def description_rows(collected: Collected, gate: Gate, limit: int) -> list[tuple[str, int, str]]:
-    """(entity, chunk, text), sorted by entity, then chunk; at most `limit` an entity."""
+    """(entity, chunk, text), sorted by entity, then chunk; at most `limit` an entity.
+
+    A Markdown heading, which parsers join with the sentence below it, tells nothing and is left out.
+    """
     kept: dict[str, dict[str, int]] = defaultdict(dict)
     for number, row in enumerate(collected.chunks):
         for description in row.descriptions:
-            entity = gate.node(row.key(description.entity))
+            text = _HEADING.sub("", description.text)
+            entity = gate.node(row.key(description.entity)) if text else ""
             if entity and len(kept[entity]) < limit:
-                kept[entity].setdefault(description.text, number)
+                kept[entity].setdefault(text, number)
     return [(entity, chunk, text) for entity in sorted(kept) for text, chunk in kept[entity].items()]
 
 

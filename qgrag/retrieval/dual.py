@@ -164,7 +164,7 @@ class DualRetriever(Retriever):
         views = self.views(queries, vectors)
         query, chunk, score = self.score_chunks(views, vectors)
         chunks, scores = top_pairs(query, chunk, score, len(queries), top_k)
-        evidence, brought = dual_evidence(self.graph, self.index, views, chunks)
+        evidence, brought = dual_evidence(self.graph, self.index, views, chunks, self._titles)
         ranking = Ranking(chunks, scores, evidence, brought)
         reason = "no entity of the graph is named in the query"
         return dense_fallback(ranking, views.linked.linked, vectors, self.index.passages, top_k, reason)

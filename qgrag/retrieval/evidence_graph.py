@@ -85,20 +85,20 @@ def _sources(result: RetrievalResult) -> Iterator[Edge]:
     for rank, hit in enumerate(result.hits, start=1):
         tail = f"{rank}. {hit.document_id}"
         votes = [own for item in hit.evidence if item.get("kind") == "vote" for own in item["evidence"]]
-        heads = (_bringer(item) for item in (*hit.evidence, *votes))
+        heads = (_bringer(item, hit.title) for item in (*hit.evidence, *votes))
         if head := next(filter(None, heads), ""):
             yield Edge(head, "", tail, "source")
 
 
-def _bringer(item: Mapping[str, Any]) -> str:
-    """The node that an item of a hit's evidence starts from; empty where it names none."""
+def _bringer(item: Mapping[str, Any], title: str) -> str:
+    """The node from which an item of a hit's evidence leads to the hit; empty where it names none."""
     match item.get("kind"):
         case "question node":
             return shortened(item["question"] or item["sentence"], QUESTION_CHARACTERS)
         case "description":
             return str(item["of"])
         case "triple":
-            return str(item["head"])
+            return str(item["tail"] if item["tail"] == title else item["head"])
         case "search" if item["joined_with"] == "entity":
             return str(item["item"])
     return ""

@@ -346,6 +346,12 @@ def test_descriptions_of_a_hub_are_bounded():
     assert graph.mention_index.shape[1] == 9
 
 
+def test_headings_are_no_descriptions():
+    told = ["# Rome", "# Rome\n\nRome lies on the Tiber.", "Rome #1."]
+    rows = [(chunk("a", "Rome"), Facts(descriptions=tuple(Description("Rome", text) for text in told)))]
+    assert build(rows).descriptions["text"].to_pylist() == ["Rome lies on the Tiber.", "Rome #1."]
+
+
 def test_facts_must_match_chunks():
     with pytest.raises(ValueError, match="one entry for each of the 1 chunks; got 0"):
         build_knowledge_graph([chunk("a", "x")], [], KnowledgeGraphConfig(), encode)

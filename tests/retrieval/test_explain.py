@@ -116,6 +116,7 @@ SEARCH = {"kind": "search", "joined_with": "entity", "item": "Bo"}
         ([QUESTION], "Why?"),
         ([DESCRIPTION], "Ada"),
         ([TRIPLE], "Film"),
+        ([{**TRIPLE, "tail": "Title"}], "Title"),
         ([SEARCH], "Bo"),
         ([{"kind": "vote", "retriever": "fg", "rank": 1, "evidence": [DESCRIPTION]}], "Ada"),
     ],
