@@ -13,7 +13,7 @@ from qgrag.retrieval.explain import shortened
 from qgrag.retrieval.results import RetrievalResult
 
 MAX_EDGES = 24
-LABEL_CHARACTERS = 30
+LABEL_CHARACTERS, QUESTION_CHARACTERS = 30, 54
 NODE_SIZE, LABEL_SIZE = 9.0, 7.5
 GAP = 12.0
 WIDTH, HEIGHT, HEIGHT_A_NODE = 820.0, 200.0, 14.0
@@ -34,6 +34,7 @@ class Style(NamedTuple):
 NODES: dict[NodeKind, Style] = {
     "query": Style("named in the query", "#c8501e", "#fbe3d8"),
     "implied": Style("implied by the query", "#2a6f97", "#dcebf4"),
+    "question": Style("question or sentence", "#a07d1a", "#faf2d7"),
     "document": Style("hit, by rank", "#4f7d31", "#e6f1dc"),
     "other": Style("other entity", "#8d99ae", "#ffffff"),
 }
@@ -61,7 +62,8 @@ def draw_svg(result: RetrievalResult, *, max_edges: int = MAX_EDGES) -> str:
 
     kinds = node_kinds(result)
     nodes = list(dict.fromkeys(end for edge in edges for end in (edge.head, edge.tail)))
-    texts = [shortened(node, LABEL_CHARACTERS) for node in nodes]
+    lengths = (QUESTION_CHARACTERS if kinds.get(node) == "question" else LABEL_CHARACTERS for node in nodes)
+    texts = [shortened(node, length) for node, length in zip(nodes, lengths, strict=True)]
     sizes = np.array([_text_size(text, NODE_SIZE) for text in texts]) + 8
     centres = _apart(_layout(nodes, edges), sizes + GAP)
     centres -= (centres - sizes / 2).min(0) - GAP

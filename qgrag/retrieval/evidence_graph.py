@@ -1,14 +1,15 @@
 """The graph in a result's evidence: who is joined to whom, and why."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
-from qgrag.retrieval.explain import shortened
-from qgrag.retrieval.results import RetrievalResult
+from qgrag.retrieval.results import Hit, RetrievalResult
 
 EdgeKind = Literal["path", "fused", "triple", "left out", "weak", "strong", "source"]
-NodeKind = Literal["query", "implied", "document", "other"]
-QUESTION_CHARACTERS = 60
+NodeKind = Literal["query", "implied", "question", "document", "other"]
+QUESTIONS = 3
+"""Question nodes drawn of a hit, at most."""
 
 
 class Edge(NamedTuple):
@@ -38,7 +39,8 @@ def evidence_edges(result: RetrievalResult) -> list[Edge]:
 def node_kinds(result: RetrievalResult) -> dict[str, NodeKind]:
     """What the query names and what it implies, and which nodes are hits."""
     documents: dict[str, NodeKind] = {edge.tail: "document" for edge in _sources(result)}
-    return {**_named(result.evidence), **documents}
+    questions: dict[str, NodeKind] = {text: "question" for hit in result.hits for text in _questions(_items(hit))}
+    return {**_named(result.evidence), **documents, **questions}
 
 
 def _named(evidence: Mapping[str, Any]) -> dict[str, NodeKind]:
@@ -81,20 +83,27 @@ def _edge(triple: Mapping[str, Any], kind: EdgeKind) -> Edge:
 
 
 def _sources(result: RetrievalResult) -> Iterator[Edge]:
-    """From what brought each hit to the hit: the best question node, description or joined entity."""
+    """From what brought each hit to the hit: its question nodes, and the best triple, description or entity."""
     for rank, hit in enumerate(result.hits, start=1):
-        tail = f"{rank}. {hit.document_id}"
-        votes = [own for item in hit.evidence if item.get("kind") == "vote" for own in item["evidence"]]
-        heads = (_bringer(item, hit.title) for item in (*hit.evidence, *votes))
-        if head := next(filter(None, heads), ""):
-            yield Edge(head, "", tail, "source")
+        items = _items(hit)
+        heads = [*islice(filter(None, (_bringer(item, hit.title) for item in items)), 1), *_questions(items)]
+        yield from (Edge(head, "", f"{rank}. {hit.document_id}", "source") for head in heads)
+
+
+def _items(hit: Hit) -> list[Mapping[str, Any]]:
+    """A hit's evidence, that of an ensemble's members included."""
+    votes = (own for item in hit.evidence if item.get("kind") == "vote" for own in item["evidence"])
+    return [*hit.evidence, *votes]
+
+
+def _questions(items: Sequence[Mapping[str, Any]]) -> list[str]:
+    texts = (item["question"] or item["sentence"] for item in items if item.get("kind") == "question node")
+    return list(islice(dict.fromkeys(texts), QUESTIONS))
 
 
 def _bringer(item: Mapping[str, Any], title: str) -> str:
     """The node from which an item of a hit's evidence leads to the hit; empty where it names none."""
     match item.get("kind"):
-        case "question node":
-            return shortened(item["question"] or item["sentence"], QUESTION_CHARACTERS)
         case "description":
             return str(item["of"])
         case "triple":

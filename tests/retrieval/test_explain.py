@@ -124,7 +124,14 @@ SEARCH = {"kind": "search", "joined_with": "entity", "item": "Bo"}
 def test_a_hit_is_joined_to_what_brought_it(items, head):
     found = result({}, *items)
     assert evidence_edges(found) == [Edge(head, "", "1. d0", "source")]
-    assert node_kinds(found) == {"1. d0": "document"}
+    assert node_kinds(found) == {"1. d0": "document"} | ({"Why?": "question"} if head == "Why?" else {})
+
+
+def test_an_ensembles_hit_is_joined_to_its_questions_too():
+    questions = [{**QUESTION, "question": f"{i}?"} for i in range(5)]
+    vote = {"kind": "vote", "retriever": "qcg", "rank": 1, "evidence": [TRIPLE, *questions]}
+    heads = [edge.head for edge in evidence_edges(result({}, vote))]
+    assert heads == ["Film", "0?", "1?", "2?"]
 
 
 def test_a_hit_that_no_node_brought_has_no_arrow():
