@@ -62,6 +62,7 @@ def run(arguments: Sequence[str]) -> int:
             dataset,
             out / sweep.name,
             ks=DEFAULT_KS,
+            indexes=out / "indexes",
             say=lambda text: console.print(text, style="dim", highlight=False),
         )
         console.print(sweep_table(rows, metric))

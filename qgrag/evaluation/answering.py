@@ -58,7 +58,7 @@ class Measures:
     Args:
         language: of questions and answers.
         judge: says whether each answer is correct; None leaves that out.
-        meteor: see `qgrag.evaluation.meteor.load_meteor`; None leaves METEOR out.
+        meteor: see `qgrag.evaluation.meteor.load_meteor`, for English alone; None leaves METEOR out.
         pair_judge: compares the answers of two retrievers; None leaves that out.
         compare_with: the retriever that every other one is compared with by `pair_judge`.
     """
@@ -68,6 +68,10 @@ class Measures:
     meteor: Meteor | None = None
     pair_judge: PairJudge | None = None
     compare_with: str = ""
+
+    def __post_init__(self) -> None:
+        if self.meteor is not None and self.language != "en":
+            raise InputError(f"METEOR knows English words alone, but the answers' language is {self.language!r}")
 
 
 @dataclass(frozen=True)

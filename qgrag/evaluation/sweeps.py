@@ -102,6 +102,7 @@ def run_sweep(
     out: Path,
     *,
     ks: Sequence[int],
+    indexes: Path | None = None,
     bootstrap: BootstrapConfig | None = None,
     load: Callable[[Index, Point], Retriever] | None = None,
     say: Callable[[str], None] = lambda text: None,
@@ -115,6 +116,8 @@ def run_sweep(
         dataset: documents and questions.
         out: folder of the sweep; `POINT/` is a run of `run_evaluation` each, `points.parquet` has all figures.
         ks: cut-offs of the metrics.
+        indexes: folder of the index of each embedding model, which sweeps over one data set may share; `out` if not
+            given.
         bootstrap: of the intervals.
         load: an open index and a point to its retriever; by its name, if not given.
         say: told what is being done.
@@ -134,7 +137,7 @@ def run_sweep(
             config = from_plain(IndexConfig, point.index, where=f"sweep {sweep.name!r}, index")
             if opened is None or opened[0] != point.index_key:
                 say(f"{sweep.name}: index for {point.label}")
-                folder = out / f"index-{_plain(config.embedder.model)}"
+                folder = (indexes or out) / f"index-{_plain(config.embedder.model)}"
                 build_index(dataset.documents, folder, config)
                 opened = (point.index_key, Index.open(folder))
             retriever = (load or load_point)(opened[1], point)

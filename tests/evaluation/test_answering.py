@@ -205,3 +205,8 @@ def test_orders_without_a_judgement_are_counted() -> None:
     assert (rates.questions, rates.both_orders, rates.failed_orders) == (1, 0, 3)
     assert rates.agreement == {}
     assert summarise_comparisons([none], FEW_DRAWS).rates == {}
+
+
+def test_meteor_is_for_english() -> None:
+    with pytest.raises(InputError, match="English"):
+        Measures("zh", meteor=lambda answer, references: 1.0)

@@ -163,10 +163,11 @@ def _answer(
     bootstrap: BootstrapConfig,
 ) -> AnswerSummary:
     compares = any(metric.startswith("wins:") for metric in recipe.metrics)
+    language = recipe.datasets[name].language
     measures = Measures(
-        recipe.datasets[name].language,
+        language,
         means.judge if "judge" in recipe.metrics else None,
-        means.meteor if "meteor" in recipe.metrics else None,
+        means.meteor if "meteor" in recipe.metrics and language == "en" else None,
         means.pair_judge if compares else None,
         slug(recipe.compare_with),
     )
