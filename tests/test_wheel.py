@@ -32,6 +32,7 @@ def test_an_installed_wheel_works_without_the_repository(tmp_path, demo_document
     assert demo_documents[0].id in printed
     printed = run(binaries / "qgrag", "eval", "--dataset", "demo", "--retrievers", "bm25", "--out", tmp_path / "run")
     assert "bm25" in printed
+    assert "qcg-table1" in run(binaries / "qgrag", "reproduce", "--list", cwd=tmp_path)
 
 
 def run(*command, cwd=None):

@@ -14,6 +14,7 @@ from qgrag.models.embedder import EmbedderConfig
 from qgrag.models.resolve import resolve_model
 
 ENDPOINT_SECONDS = 3.0
+GATEWAY_ERRORS = (502, 503, 504)
 OPENAI = "https://api.openai.com/v1"
 
 
@@ -117,14 +118,17 @@ def _endpoint_need(config: LLMConfig, serve: str) -> Need:
 
 
 def endpoint_answers(address: str) -> bool:
-    """Whether anything that speaks HTTP is there, within three seconds; no request for a completion is made."""
+    """Whether anything that speaks HTTP is there, within three seconds; no request for a completion is made.
+
+    An answer of any status counts, but for those by which a gateway says that nothing is behind it.
+    """
     import httpx
 
     try:
         status = httpx.get(f"{address.rstrip('/')}/models", timeout=ENDPOINT_SECONDS).status_code
     except httpx.HTTPError:
         return False
-    return status < 500
+    return status not in GATEWAY_ERRORS
 
 
 def _meteor_need() -> Need:

@@ -1,0 +1,147 @@
+"""Answers, judges and recipes from the command line, with a chat endpoint on loopback."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from qgrag.cli.main import main
+from qgrag.generation.pairwise import CRITERIA
+from tests.llm.server import Answer, Call, ChatServer, say, serving
+
+QUESTIONS = [
+    {"id": "1", "question": "Where was Euler born?", "documents": ["euler"], "answer": "Basel", "type": "single"},
+    {
+        "id": "2",
+        "question": "What flows through Dresden?",
+        "documents": ["elbe"],
+        "answer": "The Elbe",
+        "type": "single",
+    },
+    {"id": "3", "question": "Who won the race?", "documents": [], "answer": "Insufficient information", "type": "null"},
+]
+DOCUMENTS = [
+    {"id": "euler", "title": "Euler", "text": "Leonhard Euler was born in Basel in 1707."},
+    {"id": "elbe", "title": "Elbe", "text": "The Elbe flows through Dresden."},
+]
+
+
+def behave(call: Call) -> Answer:
+    """A verdict, a comparison or an answer, as the call asks for."""
+    if "Reference:" in call.prompt:
+        return say(json.dumps({"reason": "r", "correct": "Answer: Basel" in call.prompt}))
+    if "Answer 1:" in call.prompt:
+        return say(json.dumps({"reason": "r", **dict.fromkeys(CRITERIA, "1")}))
+    return say("Basel [1]")
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "QGRAG_LLM_API_KEY", "OPENAI_BASE_URL", "QGRAG_DATA"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with serving(behave) as running:
+        yield running
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder of data sets with one in it, and the configuration of a small index."""
+    folder = tmp_path / "data" / "towns"
+    folder.mkdir(parents=True)
+    for name, rows in (("corpus", DOCUMENTS), ("questions", QUESTIONS)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "index.yaml").write_text("query_graph: null\nknowledge_graph: null\n")
+    return folder
+
+
+def command(data: Path, *more: str) -> list[str]:
+    root = data.parent.parent
+    return [
+        *("eval", "--dataset", "jsonl", "--data", str(data), "--index-config", str(root / "index.yaml")),
+        *("--retrievers", "llm-only,bm25", "--out", str(root / "run"), "--answer", *more),
+    ]
+
+
+def model(server: ChatServer) -> tuple[str, ...]:
+    return ("--llm-base-url", server.url, "--llm-model", "stub")
+
+
+def test_answers_are_written_judged_and_kept(data: Path, server: ChatServer, capsys) -> None:
+    assert main(command(data, *model(server), "--judge", "same")) == 0
+    printed = capsys.readouterr().out
+    assert "answers, overall: 3 questions" in printed
+    summary = json.loads((data.parent.parent / "run" / "answers.json").read_text())
+    assert summary["retrievers"]["bm25"]["overall"]["judge"]["mean"] == pytest.approx(2 / 3)
+    assert summary["retrievers"]["bm25"]["single"]["exact_match"]["mean"] == 0.5
+    assert summary["costs"]["llm-only"]["calls"] == 1
+    asked = len(server.calls)
+    assert main(command(data, *model(server), "--judge", "same")) == 0
+    assert len(server.calls) == asked
+
+
+def test_answers_are_compared_in_both_orders(data: Path, server: ChatServer, capsys) -> None:
+    assert main(command(data, *model(server), "--judge", "same", "--style", "long", "--compare", "bm25")) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "bm25-vs-llm-only" in printed
+    summary = json.loads((data.parent.parent / "run" / "answers.json").read_text())
+    rates = summary["comparisons"]["bm25-vs-llm-only"]
+    assert rates["rates"]["overall"]["mean"] == 0.5
+    assert rates["position_bias"]["overall"] == 1
+
+
+def test_rules_answer_without_a_model(data: Path, capsys) -> None:
+    assert main(command(data, "--reader", "local")) == 0
+    assert "answers, overall" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ((), "--answer and --llm-steps need a language model"),
+        (("--reader", "local", "--judge", "same"), "--judge same needs a language model"),
+        (("--reader", "local", "--compare", "bm25"), "--compare needs a judge"),
+    ],
+)
+def test_what_is_missing_is_named(data: Path, more: tuple[str, ...], message: str, capsys) -> None:
+    assert main(command(data, *more)) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_recipe_of_one_s_own_runs_on_an_endpoint(data: Path, server: ChatServer, capsys) -> None:
+    root = data.parent.parent
+    recipe = {
+        "paper": "Mine",
+        "table": "Table 1",
+        "llm": {"model": "stub", "base_url": server.url},
+        "judge": {"model": "stub", "base_url": server.url},
+        "datasets": {"towns": {"format": "jsonl", "folder": "towns"}, "lost": {"format": "jsonl", "folder": "lost"}},
+        "indexes": {"base": {"query_graph": None, "knowledge_graph": None}},
+        "columns": [
+            {"dataset": "towns", "metric": "judge", "group": "single"},
+            {"dataset": "towns", "metric": "recall@1"},
+            {"dataset": "towns", "metric": "tokens:answers"},
+            {"dataset": "lost", "metric": "judge"},
+        ],
+        "rows": [
+            {"method": "BM25", "retriever": {"retriever": "bm25"}, "published": [80.0, None, 1000, 1.0]},
+            {"method": "Other", "published": [70.0, 1.0, 2.0, 3.0]},
+        ],
+    }
+    path = root / "mine.yaml"
+    path.write_text(json.dumps(recipe))
+    run = ["reproduce", str(path), "--data", str(root / "data"), "--out", str(root / "run")]
+    assert main(run) == 1
+    assert not server.calls
+    capsys.readouterr()
+    assert main([*run, "--partial"]) == 0
+    cells = {c["column"]: c["value"] for c in json.loads((root / "run" / "table.json").read_text())["cells"]}
+    assert cells == {"towns single judge": 100, "towns recall@1": 100, "towns tokens:answers": 30}
+    assert "| BM25 | 80.00 / 100.00" in (root / "run" / "table.md").read_text()
+    asked = len(server.calls)
+    assert main([*run, "--partial"]) == 0
+    assert len(server.calls) == asked
