@@ -10,7 +10,7 @@ from rich.markup import escape
 from qgrag.cli.llm_arguments import HOW_TO_NAME, add_asking_arguments, named_prompts, open_language_model
 from qgrag.cli.parsing import command_parser, options_first
 from qgrag.cli.retrieve import add_query_arguments, given_queries, show_result
-from qgrag.cli.show import show_usage, write_rows
+from qgrag.cli.show import show_estimates, show_usage, write_rows
 from qgrag.errors import ConfigError
 from qgrag.generation.answers import Answer, AnswerConfig, AnswerWriter
 from qgrag.index.reader import Index
@@ -24,6 +24,7 @@ language model named, the evidence alone is shown.
   qgrag ask my-index "Who founded the conservatory?"                          the evidence alone
   qgrag ask my-index --llm-base-url http://localhost:8000/v1 --llm-model NAME "a question" "another"
   qgrag ask my-index --llm configs/llm/smollm2.yaml --top-k 2 --evidence-tokens 600 "a question"
+  qgrag ask my-index --llm my.yaml --style long --retriever fg --queries q.jsonl --dry-run     what it would spend
   qgrag ask my-index --llm my.yaml --style long --retriever fg --queries q.jsonl --out answers.jsonl
   qgrag ask my-index --llm my.yaml --prompts.language German --prompts.files.answer_short my-answer.txt "a question"
 """
@@ -36,6 +37,7 @@ def make_parser() -> ArgumentParser:
     add_query_arguments(parser)
     add_asking_arguments(parser)
     parser.add_argument("--style", choices=["short", "long"], default="short", help="a phrase, or a full text")
+    parser.add_argument("--dry-run", action="store_true", help="retrieve by rules, and say what answering would spend")
     parser.add_argument("--evidence-tokens", type=int, default=6000, help="most tokens of evidence that it reads")
     return parser
 
@@ -50,11 +52,16 @@ def run(arguments: Sequence[str]) -> int:
     with open_language_model(args) as model:
         if args.llm_steps and model is None:
             raise ConfigError(f"--llm-steps needs a language model: {HOW_TO_NAME}")
-        retriever = load_retriever(index, args.retriever, model=model if args.llm_steps else None, prompts=prompts)
+        steps = model if args.llm_steps and not args.dry_run else None
+        retriever = load_retriever(index, args.retriever, model=steps, prompts=prompts)
         results = retriever.retrieve([q.text for q in queries], top_k=args.top_k, batch_size=args.batch_size)
-        answers = AnswerWriter(model, config, prompts)(results) if model is not None else [None] * len(results)
+        writer = AnswerWriter(model, config, prompts) if model is not None else None
+        if args.dry_run:
+            show_estimates(Console(), [writer.estimate(results)] if writer else [])
+            return 0
+        answers = writer(results) if writer else [None] * len(results)
     console = Console(stderr=bool(args.out))
-    if model is None:
+    if writer is None:
         console.print(NO_MODEL)
     if args.out:
         rows = zip(queries, answers, results)

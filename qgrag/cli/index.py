@@ -12,7 +12,7 @@ from rich.table import Table
 
 from qgrag.cli.llm_arguments import add_llm_arguments, with_llm_arguments
 from qgrag.cli.parsing import command_parser
-from qgrag.cli.show import show_problems, show_usage
+from qgrag.cli.show import show_estimates, show_extraction, show_problems, show_usage
 from qgrag.config import from_plain, load_yaml
 from qgrag.corpus.readers import read_corpus
 from qgrag.errors import ConfigError
@@ -103,14 +103,7 @@ def show_plan(console: Console, plan: BuildPlan) -> None:
         f"{plan.chunks} chunks in all, {plan.new_chunks} of them to embed and extract; "
         f"{plan.duplicates} documents repeat another's content. Nothing was written."
     )
-    if plan.estimates:
-        table = Table(title="asked of the language model, by estimate", title_justify="left")
-        for name in ("step", "calls", "cached", "prompt tokens", "answer tokens"):
-            table.add_column(name, justify="left" if name == "step" else "right")
-        for e in plan.estimates:
-            numbers = (e.calls, e.cache_hits, e.prompt_tokens, e.completion_tokens)
-            table.add_row(e.step, *(f"{number:,}" for number in numbers))
-        console.print(table)
+    show_estimates(console, plan.estimates)
 
 
 def show_report(console: Console, report: BuildReport) -> None:
@@ -126,6 +119,7 @@ def show_report(console: Console, report: BuildReport) -> None:
     console.print(table)
     console.print(", ".join(f"{count} {name.replace('_', ' ')}" for name, count in report.counts.items()))
     show_usage(console, report.usage, "asked of the language model")
+    show_extraction(console, report.extraction)
     show_problems(console, report.empty, "empty", most=5)
     show_problems(console, report.failures, "failed")
     if report.failures:

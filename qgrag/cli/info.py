@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from qgrag.cli.parsing import command_parser
-from qgrag.cli.show import show_usage
+from qgrag.cli.show import show_extraction, show_usage
 from qgrag.index.reader import Index
 
 
@@ -35,4 +35,5 @@ def run(arguments: Sequence[str]) -> int:
     table.add_row("last build", ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in manifest.seconds.items()))
     console.print(table)
     show_usage(console, manifest.usage, "asked of the language model, in all builds")
+    show_extraction(console, manifest.extraction)
     return 0

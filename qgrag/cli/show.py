@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from qgrag.llm.model import StepEstimate
+
 
 def show_problems(console: Console, problems: Sequence[object], label: str = "left out", most: int = 20) -> None:
     """Name what is wrong with the input, the first `most` problems one by one."""
@@ -30,6 +32,27 @@ def show_usage(console: Console, usage: Mapping[str, Mapping[str, float]], title
     for step, numbers in usage.items():
         table.add_row(step, *(f"{numbers[column]:,}" for column in columns), f"{numbers['seconds']:,.1f}")
     console.print(table)
+
+
+def show_estimates(console: Console, estimates: Sequence[StepEstimate]) -> None:
+    """A row a step that would ask a language model; nothing where none would."""
+    if not estimates:
+        return
+    table = Table(title="asked of the language model, by estimate", title_justify="left")
+    for name in ("step", "calls", "cached", "prompt tokens", "answer tokens"):
+        table.add_column(name, justify="left" if name == "step" else "right")
+    for e in estimates:
+        numbers = (e.calls, e.cache_hits, e.prompt_tokens, e.completion_tokens)
+        table.add_row(e.step, *(f"{number:,}" for number in numbers))
+    console.print(table)
+
+
+def show_extraction(console: Console, extraction: Mapping[str, Mapping[str, int]]) -> None:
+    """A line a kind of result of which anything was dropped or repaired."""
+    for kind, counts in extraction.items():
+        if counts:
+            listed = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items())
+            console.print(f"dropped or repaired in extracting {kind}: {listed}", highlight=False)
 
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -102,6 +102,16 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def share_found(claim: str, source: str) -> float:
+    """Share of a claim's characters that stand in words which the source has too (single characters, for Han and
+    kana); 1 where the source has all of them in a row, however spaced, and for a claim without words."""
+    units, known = _UNITS.findall(claim.casefold()), _UNITS.findall(source.casefold())
+    if "".join(units) in "".join(known):
+        return 1.0
+    found = set(known)
+    return sum(len(u) for u in units if u in found) / sum(map(len, units))
+
+
 def supporting_sentence(text: str, names: Iterable[str], claim: str = "") -> str:
     """The sentence of a text that names the most of `names`, and of those the one most like the claim.
 

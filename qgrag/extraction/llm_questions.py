@@ -9,7 +9,14 @@ from pydantic import BaseModel, ConfigDict
 
 from qgrag.corpus.records import Chunk
 from qgrag.errors import ConfigError
-from qgrag.extraction.generated import NameGate, count_repairs, one_line, outcome, supporting_sentence
+from qgrag.extraction.generated import (
+    NameGate,
+    count_repairs,
+    one_line,
+    outcome,
+    share_found,
+    supporting_sentence,
+)
 from qgrag.extraction.llm_step import ExtractionStep
 from qgrag.extraction.names import name_key
 from qgrag.extraction.records import Extracted, QuestionAnswer
@@ -20,6 +27,8 @@ from qgrag.llm.records import Completion, CompletionError, Message
 TOKENS_A_PAIR = 60
 MAX_QUESTION_CHARS = 500
 MAX_ANSWER_CHARS = 1000
+MIN_SHARE_FOUND = 0.5
+VERDICTS = frozenset(name_key(word) for word in ("yes", "no", "true", "false", "是", "否", "不是", "有", "没有", "不"))
 _NUMBER = re.compile(r"^\s*(?:Q?\d{1,3}\s*[.):、]|[-*•])\s+")
 
 
@@ -53,9 +62,10 @@ class LLMQuestionGenerator(ExtractionStep):
     """A `QuestionGenerator`: M pairs a chunk in one request, or in several where the token limit holds fewer.
 
     Each further request continues the conversation, so that the model sees what it has asked already.
-    Dropped, and counted: repeated questions (`repeats`), empty or endless ones (`unusable_pairs`), and
-    those copied from the prompt (`example_texts`). The sentence of a pair is the chunk's sentence that
-    holds its answer.
+    Dropped, and counted: repeated questions (`repeats`), empty or endless ones (`unusable_pairs`), those
+    copied from the prompt (`example_texts`), and answers most of whose words the chunk does not have
+    (`ungrounded_answers`), but for a plain yes or no and for output in a language set by the prompts; and what comes
+    beyond M (`surplus`). The sentence of a pair is the chunk's sentence that holds its answer.
 
     Args:
         count: M, pairs asked for.
@@ -72,7 +82,7 @@ class LLMQuestionGenerator(ExtractionStep):
 
     @property
     def settings(self) -> str:
-        return f"count={self.count}"
+        return f"count={self.count}, grounded"
 
     @property
     def portions(self) -> list[int]:
@@ -154,23 +164,29 @@ class LLMQuestionGenerator(ExtractionStep):
         for item in generated.pairs:
             question, answer = one_line(_NUMBER.sub("", item.question)), one_line(item.answer)
             key = name_key(question[:200])
-            reason = _reason(question, answer, key in interview.pairs)
-            if reason:
+            if reason := self._reason(interview, chunk, question, answer):
                 interview.counts[reason] += 1
             elif not interview.gate.is_example(question):
                 sentence = supporting_sentence(chunk.text, (answer,), f"{question} {answer}")
                 interview.pairs[key] = QuestionAnswer(question, answer, sentence)
-        interview.finished = len(interview.pairs) == before
+        interview.finished = len(interview.pairs) in (before, self.count)
         interview.messages = [
             *interview.messages,
             {"role": "assistant", "content": generated.model_dump_json()},
         ]
 
+    def _reason(self, interview: _Interview, chunk: Chunk, question: str, answer: str) -> str:
+        """Why a pair is dropped, empty if it is not."""
+        key = name_key(question[:200])
+        if not key or not answer or len(question) > MAX_QUESTION_CHARS or len(answer) > MAX_ANSWER_CHARS:
+            return "unusable_pairs"
+        if key in interview.pairs:
+            return "repeats"
+        if not (self.prompts.config.language or _is_grounded(answer, chunk)):
+            return "ungrounded_answers"
+        return "surplus" if len(interview.pairs) >= self.count else ""
 
-def _reason(question: str, answer: str, repeated: bool) -> str:
-    """Why a pair is dropped, empty if it is not."""
-    if not name_key(question[:200]) or not answer:
-        return "unusable_pairs"
-    if len(question) > MAX_QUESTION_CHARS or len(answer) > MAX_ANSWER_CHARS:
-        return "unusable_pairs"
-    return "repeats" if repeated else ""
+
+def _is_grounded(answer: str, chunk: Chunk) -> bool:
+    """Whether an answer can come from the chunk: most of its words stand there, or it is a plain yes or no."""
+    return name_key(answer) in VERDICTS or share_found(answer, f"{chunk.title}\n{chunk.text}") >= MIN_SHARE_FOUND

@@ -4,6 +4,7 @@ import logging
 import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
@@ -135,6 +136,7 @@ class _Build:
         self.failures: list[str] = []
         self.empty: list[str] = []
         self.usage: dict[str, dict[str, float]] = {}
+        self.extraction: dict[str, dict[str, int]] = {}
 
     def run(self) -> BuildReport:
         old = self.previous.documents.hashes if self.previous else {}
@@ -158,6 +160,7 @@ class _Build:
             tuple(self.failures),
             tuple(self.empty),
             self.usage,
+            self.extraction,
         )
 
     def _write(self, aside: Path) -> None:
@@ -267,6 +270,7 @@ class _Build:
             if outcome.status != "ok":
                 named = self.failures if outcome.status == "failed" else self.empty
                 named.append(f"{kind} of {chunk.id}: {outcome.reason}")
+        self.extraction[kind] = dict(sorted(sum((Counter(o.counts) for o in outcomes), Counter[str]()).items()))
         self.counts[f"empty_{kind}"] = sum(outcome.status == "empty" for outcome in outcomes)
         return outcomes
 
@@ -293,6 +297,7 @@ class _Build:
                 files=files,
                 qgrag=qgrag.__version__,
                 usage=sum_usages(self.previous.manifest.usage if self.previous else {}, *self._spent()),
+                extraction=self.extraction,
             ),
         )
         _sync(self.folder)
@@ -324,6 +329,7 @@ class _Build:
     def _accounted(self) -> Iterator[None]:
         """Measure what language models are asked; what a run spends that ends early is kept with its work."""
         finished = False
+        self._book_killed_run()
         with measure() as meter:
             try:
                 yield
@@ -336,6 +342,16 @@ class _Build:
                 self.usage = meter.to_dict()
                 if self.usage and not finished:
                     self.journal.write_usage(sum_usages(*self._spent()))
+                if self.extractors.answers is not None:
+                    self.extractors.answers.book()
+
+    def _book_killed_run(self) -> None:
+        """Take over what a run has spent that ended without warning, from the answers that it left."""
+        answers = self.extractors.answers
+        if answers is not None and (left := answers.unbooked()):
+            spent = {step: usage.to_dict() for step, usage in left.items()}
+            self.journal.write_usage(sum_usages(self.journal.read_usage(), spent))
+            answers.book()
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:

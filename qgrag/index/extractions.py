@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from qgrag.index.knowledge_graph import KnowledgeGraphConfig
 from qgrag.index.query_graph import QueryGraphConfig
 from qgrag.index.reuse import CachedExtraction
 from qgrag.index.storage import read_table, write_table
+from qgrag.llm.cache import ResponseCache
 from qgrag.llm.load import load_language_model
 from qgrag.llm.model import LanguageModel, StepEstimate
 from qgrag.llm.prompts import Prompts
@@ -42,10 +43,17 @@ ASKING = (LLMQuestionsAndSentences, LLMTripleExtractor, LLMEntityExtractor)
 
 @dataclass(frozen=True, slots=True)
 class Extractors:
-    """What turns chunks into question-answer pairs and into facts; None where the index holds no such graph."""
+    """What turns chunks into question-answer pairs and into facts; None where the index holds no such graph.
+
+    Args:
+        questions: makes the pairs.
+        facts: makes the facts.
+        answers: what keeps the language model's answers, None where none is asked or nothing is kept.
+    """
 
     questions: QuestionGenerator | None = None
     facts: FactExtractor | None = None
+    answers: ResponseCache | None = None
 
     @classmethod
     def named_by(cls, config: IndexConfig, model: LanguageModel | None = None) -> "Extractors":
@@ -109,7 +117,7 @@ def open_extractors(config: IndexConfig, cache: Path | None) -> Iterator[Extract
         return
     model = load_language_model(config.llm, cache)
     try:
-        yield Extractors.named_by(config, StopAtBudget(model))
+        yield replace(Extractors.named_by(config, StopAtBudget(model)), answers=model.cache)
     finally:
         model.close()
 

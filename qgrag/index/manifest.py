@@ -1,6 +1,6 @@
 """The file that says what an index is: `manifest.json`, the last thing that a build writes."""
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ class Manifest:
         counts: documents, chunks, nodes, edges by name.
         seconds: time of each stage of the last build.
         usage: LLM calls and tokens by step, summed over all builds.
+        extraction: what was dropped or repaired in extracting from the chunks that are in the index, by kind.
         files: size and checksum of each file of the generation.
         qgrag: the version of the package that wrote it.
     """
@@ -37,6 +38,7 @@ class Manifest:
     files: dict[str, dict[str, Any]]
     qgrag: str
     usage: dict[str, Any] = field(default_factory=dict)
+    extraction: dict[str, dict[str, int]] = field(default_factory=dict)
     format: str = FORMAT
     version: int = VERSION
 
@@ -66,9 +68,9 @@ def read_manifest(folder: Path) -> Manifest:
         raise IndexFormatError(
             f"{path}: format version {raw.get('version')!r}, but this qgrag reads up to {VERSION}; upgrade qgrag"
         )
-    missing = {f.name for f in fields(Manifest)} - set(raw)
+    missing = {f.name for f in fields(Manifest) if f.default_factory is MISSING} - set(raw)
     if missing:
         raise IndexFormatError(f"{path}: lacks {', '.join(sorted(missing))}; the manifest is damaged")
     if Path(raw["generation"]).name != raw["generation"]:
         raise IndexFormatError(f"{path}: 'generation' {raw['generation']!r} is not a plain folder name")
-    return Manifest(**{f.name: raw[f.name] for f in fields(Manifest)})
+    return Manifest(**{f.name: raw[f.name] for f in fields(Manifest) if f.name in raw})

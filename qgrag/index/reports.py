@@ -21,6 +21,7 @@ class BuildReport:
         failures: chunks whose extraction failed, as `kind of chunk id: reason`; tried again at the next build.
         empty: chunks in which there was nothing to extract, in the same form.
         usage: LLM calls, tokens and seconds of this run, by step.
+        extraction: see `Manifest`.
     """
 
     path: Path
@@ -32,6 +33,7 @@ class BuildReport:
     failures: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
     usage: dict[str, dict[str, float]] = field(default_factory=dict)
+    extraction: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from qgrag.errors import ConfigError
 from qgrag.llm.records import Reply, Request
+from qgrag.llm.usage import Usage
 
-FORMAT = 1
+FORMAT = 2
 LOCK_SECONDS = 60.0
 
 _CREATE = """
@@ -25,9 +26,12 @@ CREATE TABLE IF NOT EXISTS replies (
     prompt_tokens INTEGER NOT NULL,
     completion_tokens INTEGER NOT NULL,
     rejected INTEGER NOT NULL DEFAULT 0,
-    created REAL NOT NULL
+    created REAL NOT NULL,
+    seconds REAL NOT NULL DEFAULT 0,
+    booked INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID
 """
+_FROM_FORMAT_1 = ("seconds REAL NOT NULL DEFAULT 0", "booked INTEGER NOT NULL DEFAULT 0")
 
 
 class ResponseCache:
@@ -69,6 +73,9 @@ class ResponseCache:
                 f"response cache {self.path} has format {version}, this version reads {FORMAT}; name another file"
             )
         self._connection.execute(_CREATE)
+        if version == 1:
+            for column in _FROM_FORMAT_1:
+                self._connection.execute(f"ALTER TABLE replies ADD COLUMN {column}")
         self._connection.execute(f"PRAGMA user_version = {FORMAT}")
 
     def get(self, key: str) -> Reply | None:
@@ -96,14 +103,32 @@ class ResponseCache:
             reply.prompt_tokens,
             reply.completion_tokens,
             time.time(),
+            reply.seconds,
         )
         with self._lock:
-            self._connection.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)", row)
+            self._connection.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, 0)", row)
 
     def reject(self, key: str) -> None:
         """Mark an answer as of no use: the next run asks again."""
         with self._lock:
             self._connection.execute("UPDATE replies SET rejected = 1 WHERE key = ?", (key,))
+
+    def unbooked(self) -> dict[str, Usage]:
+        """What the answers cost that came since the last `book`, by step: those of a run that was killed."""
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT step, count(*), sum(prompt_tokens), sum(completion_tokens), sum(seconds) FROM replies"
+                " WHERE NOT booked GROUP BY step ORDER BY min(created)"
+            ).fetchall()
+        return {
+            step: Usage(calls=calls, prompt_tokens=prompt, completion_tokens=completion, seconds=seconds)
+            for step, calls, prompt, completion, seconds in rows
+        }
+
+    def book(self) -> None:
+        """Mark every answer as accounted for."""
+        with self._lock:
+            self._connection.execute("UPDATE replies SET booked = 1 WHERE NOT booked")
 
     def __len__(self) -> int:
         with self._lock:

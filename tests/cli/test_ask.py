@@ -130,6 +130,13 @@ def test_answers_can_be_written_and_kept(built, server, tmp_path):
     assert len(server.calls) == 2
 
 
+def test_what_answering_would_spend_is_shown_and_nothing_sent(built, server, capsys):
+    command = ["ask", str(built / "index"), "--llm-base-url", server.url, "--llm-model", "stub", "--dry-run"]
+    assert main([*command, "--llm-steps", "Where was Euler born?", "What flows through Dresden?"]) == 0
+    assert "answer │ 2 │ 0" in printed(capsys)
+    assert server.calls == []
+
+
 def test_prompts_and_language_can_be_set(built, server, tmp_path):
     mine = tmp_path / "mine.txt"
     mine.write_text("=== user ===\n${language} Sonst: ${unknown}\n${evidence}\nFrage: ${query}\n")

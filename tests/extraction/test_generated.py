@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from qgrag.corpus.records import Chunk
-from qgrag.extraction.generated import NameGate, outcome, supporting_sentence
+from qgrag.extraction.generated import NameGate, outcome, share_found, supporting_sentence
 from qgrag.llm.records import CompletionError
 
 
@@ -40,6 +40,22 @@ def test_the_sentence_behind_a_claim(names: tuple[str, ...], claim: str, sentenc
 def test_the_sentence_behind_a_claim_in_chinese() -> None:
     assert supporting_sentence("李华去了北京。王伟留在上海。", ("王伟",), "留在") == "王伟留在上海。"
     assert supporting_sentence("李华去了北京。王伟留在上海。", (), "谁去了北京") == "李华去了北京。"
+
+
+@pytest.mark.parametrize(
+    ("claim", "share"),
+    [
+        ("by the sea", 1.0),
+        ("Port Esk", 1.0),
+        ("Mira Tolland of Rome", 11 / 17),
+        ("a person", 1 / 7),
+        ("北京", 1.0),
+        ("在上海", 1 / 3),
+        ("", 1.0),
+    ],
+)
+def test_how_much_of_a_claim_a_source_has(claim: str, share: float) -> None:
+    assert share_found(claim, "MiraTolland met Mira and Tolland. A town, PortEsk, by the sea. 李华在北京。") == share
 
 
 def test_outcomes() -> None:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ from qgrag.extraction.records import QuestionAnswer
 from qgrag.llm.config import LLMConfig, Pace, Sampling
 from qgrag.llm.errors import LLMUnavailableError
 from qgrag.llm.load import load_language_model
+from qgrag.llm.prompts import PromptConfig, Prompts
 from tests.llm.server import Answer, Call, connected, fail, say, serving
 
-CHUNK = Chunk("a", 0, 0, 0, "Mira Tolland lives in Port Esk. She sells maps.", "Port Esk")
+CHUNK = Chunk("a", 0, 0, 0, "Mira Tolland lives in Port Esk. She sells maps since 1702.", "Port Esk")
+ROOM = Sampling(max_tokens=10 * TOKENS_A_PAIR)
 CHINESE = Chunk("b", 0, 0, 0, "李华住在北京。王伟住在上海。")
 
 
@@ -34,18 +37,42 @@ def test_pairs_are_clean_distinct_and_placed() -> None:
             ("", "nobody"),
             ("How many?", ""),
             ("x" * 600, "y"),
-            ("When?", 1702),
+            ("Since when?", 1702),
+            ("Who is Mira Tolland?", "a person"),
+            ("Is Mira Tolland a painter?", "No."),
+            ("Does Mira Tolland sell maps?", "yes"),
+            ("Is Port Esk a town?", "yes"),
         )
 
-    with serving(behave) as server, connected(server) as model:
-        english, chinese = LLMQuestionGenerator(model, count=1)([CHUNK, CHINESE])
+    with serving(behave) as server, connected(server, sampling=ROOM) as model:
+        english, chinese = LLMQuestionGenerator(model, count=4)([CHUNK, CHINESE])
     assert english.value == (
         QuestionAnswer("Where does Mira Tolland live?", "Port Esk", "Mira Tolland lives in Port Esk."),
-        QuestionAnswer("What does Mira Tolland sell?", "maps", "She sells maps."),
-        QuestionAnswer("When?", "1702", ""),
+        QuestionAnswer("What does Mira Tolland sell?", "maps", "She sells maps since 1702."),
+        QuestionAnswer("Since when?", "1702", "She sells maps since 1702."),
+        QuestionAnswer("Is Mira Tolland a painter?", "No.", "Mira Tolland lives in Port Esk."),
     )
-    assert english.counts == {"example_texts": 1, "repeats": 1, "unusable_pairs": 3}
+    assert english.counts == {"repeats": 1, "surplus": 2, "ungrounded_answers": 2, "unusable_pairs": 3}
     assert chinese.value == (QuestionAnswer("王伟住在哪里？", "上海", "王伟住在上海。"),)
+
+
+def test_questions_of_the_prompts_example_are_dropped() -> None:
+    chunk = replace(CHUNK, text=f"{CHUNK.text} Its harbour had frozen over.")
+    copied = ("Why did Odra Fenwhistle open a lantern fair in Quillmarsh?", "the harbour had frozen over")
+    answer = pairs(copied, ("What does she sell?", "maps"))
+    with serving(lambda call: answer) as server, connected(server, sampling=ROOM) as model:
+        (extracted,) = LLMQuestionGenerator(model, count=2)([chunk])
+    assert [pair.answer for pair in extracted.value] == ["maps"]
+    assert extracted.counts == {"example_texts": 1}
+
+
+def test_answers_in_another_language_need_not_stand_in_the_text() -> None:
+    german = Prompts(PromptConfig(language="German"))
+    with serving(lambda call: pairs(("Was verkauft sie?", "Landkarten"))) as server, connected(server) as model:
+        (extracted,) = LLMQuestionGenerator(model, german, count=1)([CHUNK])
+        (strict,) = LLMQuestionGenerator(model, count=1)([CHUNK])
+    assert [pair.answer for pair in extracted.value] == ["Landkarten"]
+    assert (strict.status, strict.counts) == ("failed", {"ungrounded_answers": 1})
 
 
 def test_a_small_token_limit_splits_the_request() -> None:
@@ -60,7 +87,7 @@ def test_a_small_token_limit_splits_the_request() -> None:
         turns = [len(call.body["messages"]) for call in server.calls]
         assert "up to 2 more" in server.calls[-1].prompt
         assert "question 0-0?" in server.calls[-1].body["messages"][4]["content"]
-    assert len(extracted.value) == 12
+    assert len(extracted.value) == 10
     assert turns == [4, 6, 8]
 
 
@@ -84,7 +111,7 @@ def test_a_resumed_run_pays_for_no_request_twice(tmp_path: Path) -> None:
 
     cache, one_at_a_time = tmp_path / "c.sqlite", Pace(concurrency=1)
     sampling = Sampling(max_tokens=TOKENS_A_PAIR)
-    chunks = [Chunk("a", i, 0, 0, f"Chunk number {i}.") for i in range(4)]
+    chunks = [Chunk("a", i, 0, 0, f"Chunk number {i} is of Port Esk.") for i in range(4)]
     with serving(behave) as server:
         with (
             connected(server, cache, sampling=sampling, pace=one_at_a_time) as model,

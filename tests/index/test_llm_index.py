@@ -168,6 +168,8 @@ def test_a_killed_build_pays_nothing_twice(tmp_path, embedder):
         report = build_index(documents, tmp_path / "i", IndexConfig(query_graph=graph, knowledge_graph=None, llm=llm))
         assert report.usage["pairs"]["cache_hits"] == 3
         assert report.usage["pairs"]["calls"] == 1
+        assert Index.open(tmp_path / "i").manifest.usage["pairs"]["calls"] == 4
+        assert Index.open(tmp_path / "i").manifest.usage["pairs"]["prompt_tokens"] == 40
     asked = [place_of(call) for call in server.calls]
     assert sorted(asked) == sorted([*PLACES, asked[3]])
 
@@ -196,11 +198,14 @@ def test_failed_and_empty_chunks_are_named_and_only_the_failed_asked_again(serve
     assert report.failures[0].startswith("facts of elbe-0: invalid")
     assert report.empty[0].startswith("facts of seine-0: the model found no statement")
     assert (report.counts["failed"], report.counts["empty_facts"]) == (1, 1)
+    assert report.extraction["facts"]["failed_answers"] == 1
+    assert Index.open(tmp_path / "i", embedder=embedder).manifest.extraction == report.extraction
 
     server.behave = extract
     again = build_index(DOCUMENTS, tmp_path / "i", config, embedder=embedder)
     assert [(asked_for(call), place_of(call)) for call in server.calls[8:]] == [("triples", "elbe")]
     assert again.failures == ()
+    assert again.extraction["facts"] == {}
     assert not build_index(DOCUMENTS, tmp_path / "i", config, embedder=embedder).done
 
 

@@ -16,7 +16,7 @@ from qgrag.llm.cache import FORMAT, ResponseCache, request_key
 from qgrag.llm.config import Pace, Sampling
 from qgrag.llm.errors import LLMUnavailableError
 from qgrag.llm.records import Reply, Request
-from qgrag.llm.usage import measure
+from qgrag.llm.usage import Usage, measure
 from tests.llm.server import Answer, Call, asking, connected, fail, say, serving
 
 REQUEST = Request(({"role": "user", "content": "谁是李华？"},), Sampling())
@@ -56,6 +56,41 @@ def test_what_is_put_is_got_until_it_is_rejected(tmp_path: Path) -> None:
     cache.reject("k")
     assert cache.get("k") is None
     assert len(cache) == 0
+    cache.close()
+
+
+def test_what_was_spent_is_known_until_it_is_booked(tmp_path: Path) -> None:
+    cache = ResponseCache(tmp_path / "cache.sqlite")
+    cache.put("k", "m", "pairs", "chunk", Reply("a", "stop", 3, 4, 1.5))
+    cache.put("l", "m", "pairs", "chunk", Reply("b", "stop", 5, 6, 0.5))
+    cache.put("n", "m", "triples", "chunk", Reply("c", "stop", 1, 1, 0.5))
+    cache.reject("l")
+    assert cache.unbooked() == {
+        "pairs": Usage(calls=2, prompt_tokens=8, completion_tokens=10, seconds=2.0),
+        "triples": Usage(calls=1, prompt_tokens=1, completion_tokens=1, seconds=0.5),
+    }
+    cache.book()
+    assert cache.unbooked() == {}
+    cache.put("l", "m", "pairs", "chunk", Reply("b", "stop", 5, 6))
+    assert cache.unbooked()["pairs"].calls == 1
+    cache.close()
+
+
+def test_a_file_of_the_first_format_is_read_on(tmp_path: Path) -> None:
+    path = tmp_path / "cache.sqlite"
+    connection = sqlite3.connect(path)
+    connection.execute(
+        "CREATE TABLE replies (key TEXT PRIMARY KEY, model TEXT, step TEXT, owner TEXT, text TEXT, finish_reason TEXT,"
+        " prompt_tokens INTEGER, completion_tokens INTEGER, rejected INTEGER, created REAL) WITHOUT ROWID"
+    )
+    connection.execute("INSERT INTO replies VALUES ('k', 'm', 's', 'o', 'old', 'stop', 1, 2, 0, 0)")
+    connection.execute("PRAGMA user_version = 1")
+    connection.commit()
+    connection.close()
+    cache = ResponseCache(path)
+    assert cache.get("k") == Reply("old", "stop", 1, 2)
+    cache.put("l", "m", "s", "o", Reply("new", "stop", 1, 2))
+    assert cache.unbooked()["s"].calls == 2
     cache.close()
 
 

@@ -1,3 +1,4 @@
+import math
 import random
 from itertools import pairwise
 
@@ -56,6 +57,13 @@ def test_no_rate_is_exceeded(rate: float, gaps: list[float]) -> None:
 )
 def test_retry_after(header: str | None, seconds: float | None) -> None:
     assert parse_retry_after(header, now=10.0) == seconds
+
+
+@settings(deadline=None)
+@given(st.text(max_size=40) | st.floats().map(str))
+def test_any_retry_after_is_a_wait_or_none(header: str) -> None:
+    seconds = parse_retry_after(header, 0.0)
+    assert seconds is None or (seconds >= 0 and math.isfinite(seconds))
 
 
 def test_backoff_grows_and_has_a_ceiling(monkeypatch: pytest.MonkeyPatch) -> None:

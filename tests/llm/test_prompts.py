@@ -2,9 +2,11 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from qgrag.llm.errors import PromptError
-from qgrag.llm.prompts import PLACEHOLDERS, PromptConfig, Prompts, load_prompt
+from qgrag.llm.prompts import PLACEHOLDERS, PromptConfig, Prompts, load_prompt, parse_prompt
 
 
 @pytest.mark.parametrize("name", PLACEHOLDERS)
@@ -60,6 +62,23 @@ def test_a_file_that_does_not_fit_says_so(tmp_path: Path, text: str, words: str)
     with pytest.raises(PromptError, match=words) as caught:
         prompts["query_entities"]
     assert str(path) in str(caught.value)
+
+
+pieces = st.sampled_from(
+    ["=== user ===\n", "=== system ===\n", "=== assistant ===\n", "${query}", "$query", "$$", "${", "$", "text\n"]
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text(max_size=60) | st.lists(pieces, max_size=10).map("".join))
+def test_any_file_is_a_prompt_or_an_error(text: str) -> None:
+    try:
+        prompt = parse_prompt("query_entities", text, "here")
+    except PromptError:
+        return
+    messages = prompt.fill(query="Wer?")
+    assert messages[-1]["role"] == "user"
+    assert any("Wer?" in message["content"] for message in messages)
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
