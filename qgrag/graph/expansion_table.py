@@ -1,7 +1,7 @@
 """Breadth-first expansion over a table of neighbours: a row of keys for each query, sorted row by row.
 
-A key holds node and hop in one integer, int32 where they fit. Rows are padded at their end with a key that is higher
-than all others, so a batch of queries stays one tensor from the first hop to the last.
+A key holds node and hop in one integer, int32 where they fit. Rows are padded at their end with the key of all ones,
+so a batch of queries stays one tensor from the first hop to the last.
 """
 
 from typing import NamedTuple
@@ -25,17 +25,16 @@ class _Layout(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The key that pads rows."""
-        return torch.iinfo(self.dtype).max
+        """The key that pads rows; its hop is one that no node has."""
+        return (1 << (self.node_bits + self.hop_bits)) - 1
 
     def hop(self, key: Tensor) -> Tensor:
-        """Hop of each key; more than the last hop for padding."""
+        """Hop of each key."""
         return key & ((1 << self.hop_bits) - 1)
 
     def turned(self, key: Tensor) -> Tensor:
         """Keys with the hop above the node."""
-        turned = (self.hop(key) << self.node_bits) | (key >> self.hop_bits)
-        return turned.masked_fill_(key == self.end, self.end)
+        return self.hop(key).bitwise_left_shift_(self.node_bits).bitwise_or_(key >> self.hop_bits)
 
 
 def expand_table(
@@ -55,64 +54,77 @@ def expand_table(
     """
     num_nodes, k = table.shape
     node_bits, hop_bits = max(1, num_nodes - 1).bit_length(), (hops + 1).bit_length()
-    layout = _Layout(node_bits, hop_bits, torch.int32 if node_bits + hop_bits < 31 else torch.int64)
-    width = int(seeds.counts().max()) if seeds.num_rows else 0
-    reach = min(max(1, num_nodes), max(1, width) * (k + 1) ** hops)
+    layout = _Layout(node_bits, hop_bits, torch.int32 if node_bits + hop_bits < 32 else torch.int64)
+    counts = seeds.counts()
+    asked = counts > 0
+    rows = Ragged(seeds.values, torch.cat([seeds.ptr[:1], seeds.ptr[1:][asked]]))
+    width = int(counts.max()) if rows.num_rows else 0
     if table.device.type == "cpu":
         max_slots = min(max_slots, CPU_KEYS)
-    block = max(1, max_slots // reach)
-    nodes, hop, counts = [seeds.values[:0]], [seeds.values[:0]], [seeds.ptr[:0]]
-    for start in range(0, seeds.num_rows, block):
-        rows = seeds.rows(start, min(start + block, seeds.num_rows))
-        met = _met(table, rows, hops, max_nodes, layout)
-        real = met != layout.end
-        counts.append(real.sum(1))
-        kept = met[real].long()
-        nodes.append(kept & ((1 << node_bits) - 1))
-        hop.append(kept >> node_bits)
-    return Ragged(torch.cat(nodes), counts_to_ptr(torch.cat(counts))), torch.cat(hop)
+    block = max(1, max_slots // min(max(1, num_nodes), max(1, width) * (k + 1) ** hops))
+    met, found = [seeds.values[:0].to(layout.dtype)], [counts[:0]]
+    for start in range(0, rows.num_rows, block):
+        keys = _met(table, rows.rows(start, min(start + block, rows.num_rows)), hops, max_nodes, layout)
+        found.append(_lengths(keys, layout))
+        row, place = ragged_arange(found[-1])
+        met.append(keys.flatten().index_select(0, place.add_(row, alpha=keys.size(1))))
+    counts[asked] = torch.cat(found)
+    key = torch.cat(met)
+    return Ragged((key & ((1 << node_bits) - 1)).long(), counts_to_ptr(counts)), (key >> node_bits).long()
 
 
 def _met(table: Tensor, seeds: Ragged, hops: int, max_nodes: int | None, layout: _Layout) -> Tensor:
-    """Keys ``[B, W]`` of the nodes met by a block of queries, hop above node, sorted."""
+    """Keys ``[B, W]`` of the nodes met by a block of queries that all have seeds, hop above node, sorted."""
     counts = seeds.counts()
-    row, place = ragged_arange(counts)
-    met = counts.new_full((seeds.num_rows, int(counts.max())), layout.end, dtype=layout.dtype)
-    met[row, place] = (seeds.values << layout.hop_bits).to(layout.dtype)
-    met = frontier = _distinct(met, layout)
+    place = torch.arange(int(counts.max()), device=counts.device)
+    place = torch.minimum(place, counts[:, None] - 1).add_(seeds.ptr[:-1, None])
+    met = _distinct((seeds.values[place] << layout.hop_bits).to(layout.dtype), layout)
+    first, frontier = met[:, :1].clone(), met
     for hop in range(1, hops + 1):
         frontier = _sort_rows(frontier)
-        frontier = frontier[:, : int((frontier != layout.end).sum(1).max())]
+        frontier = frontier[:, : int(_lengths(frontier, layout).max())]
         if frontier.numel() == 0:
             break
-        met = _distinct(torch.cat([met, _reached(table, frontier, hop, layout)], 1), layout)
-        frontier = torch.where(layout.hop(met) == hop, met, layout.end)
-        if max_nodes is not None:
-            full = (met != layout.end).sum(1) >= max_nodes
-            frontier.masked_fill_(full[:, None], layout.end)
+        met = _distinct(torch.cat([met, _reached(table, frontier, first, hop, layout)], 1), layout)
+        if hop < hops:
+            frontier = met.masked_fill(layout.hop(met) != hop, layout.end)
+            if max_nodes is not None:
+                full = (met != layout.end).sum(1) >= max_nodes
+                frontier.masked_fill_(full[:, None], layout.end)
     return _sort_rows(layout.turned(met))
 
 
-def _reached(table: Tensor, frontier: Tensor, hop: int, layout: _Layout) -> Tensor:
-    """Keys ``[B, W k]`` of the neighbours of ``frontier`` ``[B, W]``."""
-    padding = frontier == layout.end
-    node = (frontier >> layout.hop_bits).masked_fill_(padding, 0)
+def _reached(table: Tensor, frontier: Tensor, first: Tensor, hop: int, layout: _Layout) -> Tensor:
+    """Keys ``[B, W k]`` of the neighbours of ``frontier`` ``[B, W]``.
+
+    The row's first seed stands in for padding: all its neighbours are met already, or by this very hop.
+    """
+    node = torch.where(frontier == layout.end, first, frontier) >> layout.hop_bits
     reached = table.index_select(0, node.flatten())
     low, high = reached.aminmax() if reached.numel() else (0, 0)
     if high >= table.size(0):
         check_index("neighbours", reached.clamp(min=0), table.size(0))
-    key = (reached.to(layout.dtype) << layout.hop_bits) | hop
+    key = reached.to(layout.dtype).bitwise_left_shift_(layout.hop_bits).bitwise_or_(hop)
     if low < 0:
         key.masked_fill_(reached < 0, layout.end)
-    return key.view(*frontier.shape, table.size(1)).masked_fill_(padding[:, :, None], layout.end).flatten(1)
+    return key.view(frontier.size(0), -1 if key.numel() else 0)
 
 
 def _distinct(keys: Tensor, layout: _Layout) -> Tensor:
     """Rows sorted, and the lowest hop of each node kept; the others become padding where they stand."""
     keys = _sort_rows(keys)
-    place = keys >> layout.hop_bits
-    keys[:, 1:].masked_fill_(place[:, 1:] == place[:, :-1], layout.end)
-    return keys
+    node = (keys >> layout.hop_bits).flatten()
+    repeated = torch.zeros_like(node, dtype=torch.bool)
+    torch.eq(node[1:], node[:-1], out=repeated[1:])
+    repeated = repeated.view(keys.shape)
+    repeated[:, :1] = False
+    return keys.masked_fill_(repeated, layout.end)
+
+
+def _lengths(keys: Tensor, layout: _Layout) -> Tensor:
+    """Keys of each sorted row before its padding, int64 ``[B]``."""
+    end = torch.full((keys.size(0), 1), layout.end, dtype=layout.dtype, device=keys.device)
+    return torch.searchsorted(keys, end).squeeze(1)
 
 
 def _sort_rows(keys: Tensor) -> Tensor:

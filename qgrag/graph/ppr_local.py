@@ -15,8 +15,8 @@ from qgrag.graph.random_walk import Walk, walk
 from qgrag.graph.top import order_by_score
 from qgrag.graph.unique import row_keys
 
-CACHE_BYTES = 2**24
-"""Bytes of residuals of a block of queries on CPU; more fall out of the cache."""
+CACHE_BYTES = 2**25
+"""Bytes of residuals of all blocks in hand on CPU; more fall out of the cache."""
 
 
 class LocalPageRank(NamedTuple):
@@ -39,7 +39,7 @@ def local_pagerank(
     weights: Tensor | None = None,
     *,
     damping: float = 0.85,
-    epsilon: float = 2e-5,
+    epsilon: float = 1.2e-5,
     max_iter: int = 100,
     refine: int = 32,
     dtype: torch.dtype = torch.float32,
