@@ -80,7 +80,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--table-nodes", nargs="+", type=int, help="nodes for expand; default: as --nodes")
     parser.add_argument("--batch", nargs="+", type=int, default=[1, 32, 256], help="queries a batch")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--epsilon", nargs="+", type=float, default=[2e-5, 1e-5], help="for local")
+    parser.add_argument("--epsilon", nargs="+", type=float, default=[2e-5, 1.2e-5], help="for local")
     parser.add_argument("--probes", nargs="+", type=int, default=[8], help="for ivf")
     parser.add_argument("--threads", type=int, default=2, help="of torch on CPU")
     parser.add_argument("--device", default="cpu")
