@@ -202,5 +202,5 @@ def overview(documents: Sequence[Document], max_tokens: int) -> str:
         first = document.text[spans[0][0] : spans[0][1]] if spans else ""
         lines.append(": ".join(part for part in (document.title, first) if part))
     fits = max(1, len(within_tokens(lines, max_tokens).splitlines()))
-    step = max(1, len(lines) // fits)
+    step = max(1, -(-len(lines) // fits))
     return within_tokens(lines[::step], max_tokens)

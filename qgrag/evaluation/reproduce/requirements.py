@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -117,10 +118,12 @@ def _endpoint_need(config: LLMConfig, serve: str) -> Need:
     return Need(f"endpoint {address} with {config.model}", endpoint_answers(address), how)
 
 
+@cache
 def endpoint_answers(address: str) -> bool:
     """Whether anything that speaks HTTP is there, within three seconds; no request for a completion is made.
 
-    An answer of any status counts, but for those by which a gateway says that nothing is behind it.
+    An answer of any status counts, but for those by which a gateway says that nothing is behind it. Each address is
+    asked once in a process.
     """
     import httpx
 
