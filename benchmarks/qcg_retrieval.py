@@ -12,6 +12,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -154,7 +155,7 @@ def synthetic(nodes: int, queries: int, device: str, dimension: int = 384) -> tu
     graph = QueryGraph(
         pairs,
         [str(i) for i in range(nodes)],
-        VectorIndex.exact(x, device),
+        VectorIndex.exact(x, device) if find_spec("faiss") else VectorIndex(x, None, device),
         type(neighbours)(neighbours.index.cpu(), neighbours.score.cpu()),
         LexicalIndex.build(empty, LexicalConfig()),
     )
