@@ -21,9 +21,9 @@ Cases:
   subgraph edges among the nodes within a hop of three seeds
   real     all of these on the mention graph and the vectors of the 2Wiki corpus (needs DATA, see QGRAG_DATA)
 
-Threads that wait give their core away (OMP_WAIT_POLICY=PASSIVE unless it is set): otherwise whatever else runs on
-the machine slows the many-threaded contenders, ours first, many times over. CPU ms sum over the threads of this
-process and are less disturbed.
+Run it on a machine that has nothing else to do. Where that cannot be had, OMP_WAIT_POLICY=PASSIVE makes threads that
+wait give their core away: otherwise whatever else runs slows the many-threaded contenders, ours first, many times
+over; short calls then take several times as long. CPU ms sum over the threads of this process.
 
 Writes kernels.json, kernels.md and kernels-growth.png to --out after every case. With --keep a run adds to what is
 there, so that the cases can be run one at a time.
@@ -37,8 +37,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import torch
 from _graphs import Graph, clustered_vectors, preferential
@@ -103,6 +101,7 @@ def describe(args: argparse.Namespace, limits: dict[str, float]) -> dict[str, ob
         "device": name,
         "threads": args.threads,
         "torch": torch.__version__,
+        "omp_wait_policy": os.environ.get("OMP_WAIT_POLICY", "as the library has it"),
         "load_average_at_start": os.getloadavg()[0],
         **{key: round(value, 1) for key, value in limits.items()},
     }

@@ -54,7 +54,8 @@ def local_pagerank(
     R = 1 - their sum, known for each query. On an undirected graph two things let a coarse epsilon still rank hubs
     well: the ``refine`` best nodes take in what their neighbours hold, exactly, and the mass still on its way after
     that is shared out by weight, which is where a long walk is found. For the same reason a node of such a graph
-    pushes only what it holds over its even share of the mass on its way. Both steps are our own.
+    pushes only what it holds over its even share of the mass on its way, the least of a block's queries: within
+    ``bound``, scores depend on what else is asked in the batch. Both steps are our own.
 
     Error: the L1 distance to the exact scores, nodes that are not returned included, is at most ``bound``: R on a
     directed graph, on an undirected one R and what was shared out. Time: at most 1 / ((1 - d) epsilon) slots a
@@ -99,7 +100,8 @@ def local_pagerank(
     held = memory_mb * 2**20 // 2
     if graph.device.type == "cpu":
         held = min(held, CACHE_BYTES)
-    block = max(1, min(seeds.num_rows, held // at_once // max(1, graph.num_nodes * dtype.itemsize)))
+    fitting = held // at_once // max(1, graph.num_nodes * dtype.itemsize)
+    block = max(1, min(-(-seeds.num_rows // at_once), fitting))
     max_slots = max(1, memory_mb * 2**20 // 64 // at_once)
     residuals: SimpleQueue[Tensor] = SimpleQueue()
     for _ in range(at_once):
