@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from qgrag.graph.checks import check_index
-from qgrag.graph.ragged import Ragged, counts_to_ptr, ragged_arange
+from qgrag.graph.ragged import Ragged, counts_to_ptr
 
-CPU_KEYS = 2**15
-"""Keys of a block on CPU: from there on torch wakes its threads for every operation, which takes longer than these."""
+CPU_KEYS = 2**16
+"""Keys of a block on CPU, which fit its cache."""
 
 
 class _Layout(NamedTuple):
@@ -66,8 +66,7 @@ def expand_table(
     for start in range(0, rows.num_rows, block):
         keys = _met(table, rows.rows(start, min(start + block, rows.num_rows)), hops, max_nodes, layout)
         found.append(_lengths(keys, layout))
-        row, place = ragged_arange(found[-1])
-        met.append(keys.flatten().index_select(0, place.add_(row, alpha=keys.size(1))))
+        met.append(keys.flatten().index_select(0, _places(found[-1], keys.size(1))))
     counts[asked] = torch.cat(found)
     key = torch.cat(met)
     return Ragged((key & ((1 << node_bits) - 1)).long(), counts_to_ptr(counts)), (key >> node_bits).long()
@@ -113,18 +112,25 @@ def _reached(table: Tensor, frontier: Tensor, first: Tensor, hop: int, layout: _
 def _distinct(keys: Tensor, layout: _Layout) -> Tensor:
     """Rows sorted, and the lowest hop of each node kept; the others become padding where they stand."""
     keys = _sort_rows(keys)
-    node = (keys >> layout.hop_bits).flatten()
-    repeated = torch.zeros_like(node, dtype=torch.bool)
-    torch.eq(node[1:], node[:-1], out=repeated[1:])
-    repeated = repeated.view(keys.shape)
-    repeated[:, :1] = False
-    return keys.masked_fill_(repeated, layout.end)
+    node = keys >> layout.hop_bits
+    step = torch.ones_like(node)
+    torch.sub(node.flatten()[1:], node.flatten()[:-1], out=step.view(-1)[1:])
+    step[:, :1] = 1
+    all_ones_where_0 = step.sub_(1).bitwise_right_shift_(8 * keys.itemsize - 1)
+    return keys.bitwise_or_(all_ones_where_0.bitwise_and_(layout.end))
 
 
 def _lengths(keys: Tensor, layout: _Layout) -> Tensor:
     """Keys of each sorted row before its padding, int64 ``[B]``."""
     end = torch.full((keys.size(0), 1), layout.end, dtype=layout.dtype, device=keys.device)
     return torch.searchsorted(keys, end).squeeze(1)
+
+
+def _places(counts: Tensor, width: int) -> Tensor:
+    """Places of the first ``counts`` keys of each row among rows of ``width``."""
+    shift = torch.arange(0, counts.numel() * width, width, device=counts.device) - (counts.cumsum(0) - counts)
+    shift = torch.repeat_interleave(shift, counts)
+    return torch.arange(shift.numel(), device=counts.device).add_(shift)
 
 
 def _sort_rows(keys: Tensor) -> Tensor:
