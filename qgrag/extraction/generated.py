@@ -21,6 +21,9 @@ _PRONOUNS = frozenset(
         *("它们", "我", "你", "我们", "这", "那", "未知"),
     )
 )
+_FILLERS = frozenset(
+    ("true", "false", "yes", "no", "not specified", "not mentioned", "unspecified", "various", "是", "否")
+)
 _PRONOUN_KEYS = frozenset(name_key(word) for word in _PRONOUNS)
 _UNITS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|\w+")
 
@@ -29,8 +32,8 @@ class NameGate:
     """The only way in for names that a model wrote about one chunk.
 
     Names come out in the chunk's own wording where it has them. Dropped, and counted in `counts`: what is
-    no name (`empty_names`), pronouns (`pronouns`), and what stands in the prompt's worked examples but not
-    in the chunk (`example_names`).
+    no name (`empty_names`), pronouns (`pronouns`), words that fill a field in place of a name (`filler_names`)
+    and what stands in the prompt's worked examples (`example_names`), these two where the chunk does not have them.
     """
 
     def __init__(self, chunk: Chunk, prompt: str) -> None:
@@ -59,6 +62,8 @@ class NameGate:
             return "empty_names"
         if key in _PRONOUN_KEYS:
             return "pronouns"
+        if key in _FILLERS and not find_name(name, self._source):
+            return "filler_names"
         if find_name(name, self._prompt) and not find_name(name, self._source):
             return "example_names"
         return ""

@@ -19,6 +19,9 @@ def test_names_of_the_prompt_that_the_chunk_does_not_have_are_dropped() -> None:
     raw = ["MIRA TOLLAND", "Port Esk", "Odra Fenwhistle", "she", "...", "Esk Harbour Authority", "它"]
     assert [gate(name) for name in raw] == ["Mira Tolland", "Port Esk", "", "", "", "Esk Harbour Authority", ""]
     assert gate.counts == Counter(pronouns=2, example_names=1, empty_names=1)
+    assert gate("true") == gate("Not specified") == ""
+    assert NameGate(chunk("They played No and Yes."), "")("yes") == "Yes"
+    assert gate.counts["filler_names"] == 2
     assert gate.is_example("Odra Fenwhistle lives")
     assert not gate.is_example("Mira Tolland lives")
 
