@@ -131,7 +131,7 @@ def plot(rows: list[Row], path: Path) -> None:
     from matplotlib import pyplot
 
     lines = {name: points for name, points in series(rows).items() if len(points) > 1}
-    cases = list(dict.fromkeys(name.split(": ")[0] for name in lines))
+    cases = list(dict.fromkeys(name.split(": ")[0] for name in lines if ": ours" in name))
     if not cases:
         return
     columns = min(3, len(cases))
