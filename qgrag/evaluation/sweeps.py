@@ -50,15 +50,19 @@ class Sweep:
     index: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.name or not self.x or not self.values:
-            raise ConfigError("a sweep needs a name, a parameter x and its values")
         if bool(self.series) != bool(self.series_values):
             raise ConfigError(f"sweep {self.name!r}: series and series_values belong together")
         if "retriever" not in self.retriever:
             raise ConfigError(f"sweep {self.name!r}: retriever lacks the key 'retriever', which names one")
 
     def points(self) -> Iterator["Point"]:
-        """Every combination, those that share an index one after the other."""
+        """Every combination, those that share an index one after the other.
+
+        Raises:
+            ConfigError: there is no name, parameter or value.
+        """
+        if not self.name or not self.x or not self.values:
+            raise ConfigError("a sweep needs a name, a parameter x and its values")
         pairs = list(product(self.values, self.series_values or (None,)))
         points = [self._point(value, serie) for value, serie in pairs]
         order = {point.index_key: number for number, point in reversed(list(enumerate(points)))}

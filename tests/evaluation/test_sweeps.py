@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from qgrag.config import from_plain
 from qgrag.corpus.records import Document
 from qgrag.errors import ConfigError, InputError
 from qgrag.evaluation.bootstrap import BootstrapConfig
@@ -70,7 +71,8 @@ def test_mistakes_are_named(towns: Dataset, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="series and series_values"):
         Sweep("s", "x", (1,), series="y")
     with pytest.raises(ConfigError, match="needs a name"):
-        Sweep("s", "x")
+        list(Sweep("s", "x").points())
+    assert from_plain(Sweep, {"name": "s", "x": "hops", "values": [1]}, where="file").values == (1,)
     with pytest.raises(ConfigError, match="lexical_wait"):
         run_sweep(
             Sweep("s", "lexical_wait", (1,), retriever={"retriever": "hybrid"}, index=SMALL), towns, tmp_path, ks=(1,)
