@@ -32,7 +32,7 @@ from qgrag.training.gold_pairs import (
 )
 from qgrag.training.mining import MiningConfig
 from qgrag.training.pairs import write_pairs
-from qgrag.training.reward_examples import write_rewards
+from qgrag.training.reward_examples import best_shares, write_rewards
 from qgrag.training.reward_labels import label_by_judge, label_by_utility, subgraph_candidates
 from qgrag.training.splits import split_by_group
 from qgrag.training.vector_cache import VectorCache
@@ -143,12 +143,14 @@ def run_rewards(arguments: Sequence[str]) -> int:
         examples = label_by_judge(texts, candidates, names, load_judge(args))
     else:
         cached = VectorCache(args.cache, index.embedder)
-        examples = label_by_utility(questions, candidates, names, index, cached)
+        examples = label_by_utility(questions, candidates, names, index, cached, args.subgraphs.join)
     informative = sum(example.informative for example in examples)
     console.print(
         f"{len(examples)} of {len(questions)} questions have at least two subgraphs; in {informative} they differ",
         highlight=False,
     )
+    shares = ", ".join(f"{name} in {share:.0%}" for name, share in best_shares(examples).items())
+    console.print(f"most useful: {shares or 'none'}", highlight=False)
     write_parts(console, args, examples, lambda example: example.group, write_rewards)
     return 0
 

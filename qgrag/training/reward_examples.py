@@ -1,6 +1,7 @@
 """Training data of a reward model: subgraphs of a question with how much each helped."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,22 @@ class RewardExample:
         """Whether the choice among the candidates matters."""
         rewards = [s.reward for s in self.subgraphs]
         return max(rewards) > min(rewards)
+
+
+def best_shares(examples: Iterable[RewardExample]) -> dict[str, float]:
+    """How often each kind of subgraph is the most useful, among the informative examples; equals share.
+
+    The largest share is what always choosing that kind comes to.
+    """
+    counts: Counter[str] = Counter()
+    total = 0
+    for example in examples:
+        if example.informative:
+            total += 1
+            top = max(s.reward for s in example.subgraphs)
+            best = [s.name for s in example.subgraphs if s.reward == top]
+            counts.update({name: 1 / len(best) for name in best})
+    return {name: count / total for name, count in counts.most_common()}
 
 
 def read_rewards(path: str | Path) -> list[RewardExample]:

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from qgrag.extraction.records import Triple
 from qgrag.generation.subgraph_scores import SubgraphJudge
@@ -14,6 +15,7 @@ from qgrag.retrieval.entity_linking import EntityLinker
 from qgrag.retrieval.graph_steps import link_entities
 from qgrag.retrieval.qmkgf import QMKGFConfig
 from qgrag.retrieval.qmkgf_subgraphs import KINDS, build_subgraphs
+from qgrag.retrieval.query_expansion import Join
 from qgrag.training.gold_pairs import GoldQuestion, check_gold, document_numbers
 from qgrag.training.reward_examples import LabelledSubgraph, RewardExample
 from qgrag.training.utility import retrieval_utility
@@ -69,6 +71,7 @@ def label_by_utility(
     groups: Sequence[str],
     index: Index,
     encode: Callable[[Sequence[str]], Tensor],
+    join: Join = "vectors",
 ) -> list[RewardExample]:
     """Examples with `retrieval_utility` as the reward. No language model is asked.
 
@@ -78,29 +81,49 @@ def label_by_utility(
         groups: of each question.
         index: what is searched.
         encode: texts to vectors of the index's encoder, such as a `VectorCache`.
+        join: how the retriever joins a query with a triple: by adding their `vectors`, or as one `text`, which is
+            encoded anew for every question.
     """
     kept = [(q, found, g) for q, c, g in zip(questions, candidates, groups) if len(found := _filled(c)) > 1]
     if not kept:
         return []
     flat = [(question, candidate) for question, found, _ in kept for candidate in found]
-    texts = [[f"{question.text} {text}" for text in candidate.texts] for question, candidate in flat]
-    distinct = list(dict.fromkeys(text for row in texts for text in row))
-    vectors = encode(distinct)
-    row_of = {text: row for row, text in enumerate(distinct)}
-    expanded = vectors[torch.tensor([row_of[text] for row in texts for text in row])]
+    texts = [candidate.texts for _, candidate in flat]
+    own = encode([question.text for question, _, _ in kept])
+    q = own.repeat_interleave(torch.tensor([len(found) for _, found, _ in kept]), dim=0)
+    expanded = _joined(flat, q, encode, join)
     ptr = torch.tensor([0, *map(len, texts)]).cumsum(0)
     number_of = _document_numbers_by_id(index)
     for question, _, _ in kept:
         check_gold(question, number_of)
     gold = [[number_of[name] for name in question.documents] for question, _ in flat]
-    own = encode([question.text for question, _, _ in kept])
-    q = own.repeat_interleave(torch.tensor([len(found) for _, found, _ in kept]), dim=0)
     passages, document = index.passages.vectors.cpu(), document_numbers(index)
     rewards = iter(retrieval_utility(q, expanded, ptr, passages, document, gold).tolist())
     return [
         RewardExample(question.text, tuple(LabelledSubgraph(c.name, c.texts, next(rewards)) for c in found), group)
         for question, found, group in kept
     ]
+
+
+def _joined(
+    subgraphs: Sequence[tuple[GoldQuestion, Candidate]],
+    q: Tensor,
+    encode: Callable[[Sequence[str]], Tensor],
+    join: Join,
+) -> Tensor:
+    """Unit vectors of each question joined with each triple of its subgraphs, float32 [M, d]; q is [S, d]."""
+    rows = [
+        f"{question.text} {text}" if join == "text" else text
+        for question, candidate in subgraphs
+        for text in candidate.texts
+    ]
+    distinct = list(dict.fromkeys(rows))
+    row_of = {text: row for row, text in enumerate(distinct)}
+    vectors = encode(distinct)[torch.tensor([row_of[text] for text in rows])]
+    if join == "text":
+        return vectors
+    owner = torch.repeat_interleave(torch.tensor([len(candidate.triples) for _, candidate in subgraphs]))
+    return normalize(q[owner] + vectors, dim=1)
 
 
 def label_by_judge(

@@ -43,12 +43,19 @@ def top_choice(score: Tensor, reward: Tensor, question: Tensor) -> Tensor:
 
     A subgraph whose reward equals the best counts as most useful; among equal scores the first is chosen.
     """
+    return (regret(score, reward, question) <= TIE).float()
+
+
+def regret(score: Tensor, reward: Tensor, question: Tensor) -> Tensor:
+    """For each question the reward that the best subgraph has above the best-scored one, float [Q].
+
+    Unlike `top_choice` it weighs a wrong choice by what it costs; among equal scores the first is chosen.
+    """
     best_score = scatter(score, question, reduce="max")
     place = torch.arange(len(score), device=score.device)
     at_top = torch.where(score == best_score[question], place, len(score))
     chosen = scatter(at_top, question, reduce="min")
-    best_reward = scatter(reward, question, reduce="max")
-    return (reward[chosen] >= best_reward - TIE).float()
+    return scatter(reward, question, reduce="max") - reward[chosen]
 
 
 def chance_choice(reward: Tensor, question: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from qgrag.models.reward import RewardConfig, RewardModel, pad_ragged
 from qgrag.training.checks import check_checkpoint, check_finite, mark_checkpoint
 from qgrag.training.optimizer import OptimizerConfig, make_optimizer
 from qgrag.training.reward_batches import TextBatch, VectorBatch
-from qgrag.training.reward_losses import RewardLoss, chance_choice, reward_loss, top_choice
+from qgrag.training.reward_losses import RewardLoss, chance_choice, regret, reward_loss, top_choice
 from qgrag.training.seeding import seed_step
 from qgrag.training.text_encoder import TextEncoder, TextEncoderConfig
 
@@ -24,8 +24,8 @@ class RewardModule(LightningModule):
     """Trains a `RewardModel` to prefer the subgraph that helps most.
 
     Validation logs `top1`, how often the best-scored subgraph is the most useful, beside `top1_cosine` (the
-    subgraph whose mean triple vector is nearest to the query) and `top1_chance`; over questions whose subgraphs
-    differ.
+    subgraph whose mean triple vector is nearest to the query) and `top1_chance`, and `regret`, the reward lost by the
+    choice; over questions whose subgraphs differ.
 
     Args:
         reward: shape of the model.
@@ -121,6 +121,8 @@ class RewardModule(LightningModule):
             "top1": top_choice(score, reward, question)[informative].mean(),
             "top1_cosine": top_choice(cosine, reward, question)[informative].mean(),
             "top1_chance": chance[informative].mean(),
+            "regret": regret(score, reward, question)[informative].mean(),
+            "regret_cosine": regret(cosine, reward, question)[informative].mean(),
             "loss": reward_loss(self.loss, score, reward, question, self.temperature),
         }
         size = int(informative.sum())

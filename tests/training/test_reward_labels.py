@@ -1,4 +1,5 @@
 import pytest
+import torch
 
 from qgrag.cli.data import run
 from qgrag.errors import InputError
@@ -6,7 +7,7 @@ from qgrag.extraction.records import Triple
 from qgrag.generation.subgraph_scores import SubgraphScore
 from qgrag.retrieval.qmkgf import QMKGFConfig
 from qgrag.training.gold_pairs import GoldQuestion
-from qgrag.training.reward_examples import read_rewards
+from qgrag.training.reward_examples import LabelledSubgraph, RewardExample, best_shares, read_rewards
 from qgrag.training.reward_labels import Candidate, label_by_judge, label_by_utility, subgraph_candidates
 
 
@@ -24,16 +25,39 @@ def test_candidates_are_what_qmkgf_chooses_among(demo_index, questions):
     assert all(t.head in names and t.tail in names for row in candidates for c in row for t in c.triples)
 
 
-def test_a_triple_that_leads_to_the_gold_is_worth_more(demo_index, questions):
+@pytest.mark.parametrize("join", ["vectors", "text"])
+def test_a_triple_that_leads_to_the_gold_is_worth_more(demo_index, join):
     gold = demo_index.documents.unique[0]
     helpful = Triple(gold.title, "is told of in", " ".join(gold.text.split()[:12]))
     useless = Triple("an unrelated thing", "is", "of another kind")
     question = GoldQuestion("Who or what is meant?", (gold.id,))
     candidates = [[Candidate("good", (helpful,)), Candidate("bad", (useless,)), Candidate("none", ())]]
-    (example,) = label_by_utility([question], candidates, ["g"], demo_index, demo_index.embedder.encode_queries)
+    (example,) = label_by_utility([question], candidates, ["g"], demo_index, demo_index.embedder.encode_queries, join)
     good, bad = example.subgraphs
     assert (good.name, bad.name, example.group) == ("good", "bad", "g")
     assert 1 >= good.reward > bad.reward > 0
+
+
+def test_joined_by_vectors_a_question_costs_the_encoder_its_text_and_its_triples(demo_index):
+    asked: list[str] = []
+
+    def encode(texts):
+        asked.extend(texts)
+        return demo_index.embedder.encode_queries(texts)
+
+    gold = demo_index.documents.unique[0].id
+    candidates = [[Candidate("a", (Triple("a", "b", "c"),)), Candidate("d", (Triple("d", "e", "f"),))]] * 2
+    questions = [GoldQuestion("first?", (gold,)), GoldQuestion("second?", (gold,))]
+    examples = label_by_utility(questions, candidates, ["g", "g"], demo_index, encode, "vectors")
+    assert sorted(asked) == ["a b c", "d e f", "first?", "second?"]
+    q, t = demo_index.embedder.encode_queries(["first?", "a b c"])
+    joined = torch.nn.functional.normalize(q + t, dim=0)
+    passages = demo_index.passages.vectors.cpu()
+    score = passages @ joined + passages @ q
+    above = torch.sigmoid((score[1:] - score[0]) / 0.1).sum()
+    assert demo_index.chunks[0].document_id == gold
+    assert len(passages) == len(demo_index.documents.unique)
+    assert examples[0].subgraphs[0].reward == pytest.approx(float(1 / torch.log2(2 + above)), abs=1e-4)
 
 
 def test_gold_has_to_be_in_the_index(demo_index):
@@ -53,6 +77,15 @@ def test_marks_of_a_judge_become_rewards():
     assert [(s.name, s.reward) for s in examples[0].subgraphs] == [("a", pytest.approx(0.6)), ("b", 0.0)]
 
 
+def test_shares_of_the_most_useful_kinds():
+    subgraphs = lambda *row: tuple(LabelledSubgraph(n, ("t",), r) for n, r in zip("abc", row, strict=True))  # noqa: E731
+    examples = [
+        RewardExample("q", subgraphs(*rewards)) for rewards in ((0.1, 0.9, 0.9), (0.5, 0.5, 0.5), (0.2, 0.1, 0))
+    ]
+    assert best_shares(examples) == {"a": 0.5, "b": 0.25, "c": 0.25}
+    assert best_shares(examples[1:2]) == {}
+
+
 def test_command_labels_the_questions_of_an_index(tmp_path, demo_folder, capsys):
     arguments = [str(demo_folder), "--out", str(tmp_path), "--limit", "30", "--subgraphs.nodes", "4"]
     arguments += ["--cache", str(tmp_path / "vectors")]
@@ -60,6 +93,8 @@ def test_command_labels_the_questions_of_an_index(tmp_path, demo_folder, capsys)
     train, val = read_rewards(tmp_path / "train.jsonl"), read_rewards(tmp_path / "val.jsonl")
     assert not {e.group for e in train} & {e.group for e in val}
     assert any(example.informative for example in train)
-    assert "questions have at least two subgraphs" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "questions have at least two subgraphs" in said
+    assert "most useful: " in said
     with pytest.raises(InputError, match="needs --llm FILE"):
         run(["rewards", *arguments, "--labels", "llm"])

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qgrag.training.reward_losses import chance_choice, reward_loss, top_choice
+from qgrag.training.reward_losses import chance_choice, regret, reward_loss, top_choice
 
 QUESTIONS = st.lists(
     st.lists(
@@ -64,6 +64,8 @@ def test_choices_equal_a_plain_count(questions):
     best = [max(r for _, r in q) for q in questions]
     hits = [float(q[i][1] == top) for q, i, top in zip(questions, chosen, best, strict=True)]
     assert top_choice(score, reward, question).tolist() == hits
+    lost = [top - q[i][1] for q, i, top in zip(questions, chosen, best, strict=True)]
+    assert regret(score, reward, question).tolist() == lost
     shares = [sum(r == top for _, r in q) / len(q) for q, top in zip(questions, best, strict=True)]
     assert chance_choice(reward, question).tolist() == pytest.approx(shares)
 
