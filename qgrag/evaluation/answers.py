@@ -17,7 +17,7 @@ Language = Literal["en", "zh"]
 ENGLISH_ARTICLES = frozenset(("a", "an", "the"))
 ROUGE_KEYS = ("rouge1", "rougeL")
 BLEU_TOKENIZERS: dict[str, Literal["13a", "zh"]] = {"en": "13a", "zh": "zh"}
-ANSWER_METRICS = ("exact_match", "f1", "contains", "rouge1", "rouge1_precision", "rouge1_recall", "rougeL", "bleu1")
+ANSWER_METRICS = ("exact_match", "f1", "contains", "rouge1", "rougeL", "rouge1_precision", "rouge1_recall", "bleu1")
 
 
 def answer_metrics(prediction: str, references: Sequence[str], language: Language = "en") -> dict[str, float]:
