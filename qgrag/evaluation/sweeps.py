@@ -113,15 +113,15 @@ def run_sweep(
 ) -> list[dict[str, Any]]:
     """Measure every point; what was measured before is read, not measured again.
 
-    One index is kept and brought from one point's configuration to the next one's, so that texts are embedded once.
+    One index is kept for each way to cut and embed passages, and brought from one point's configuration to the next
+    one's, so that texts are embedded once.
 
     Args:
         sweep: the points.
         dataset: documents and questions.
         out: folder of the sweep; `POINT/` is a run of `run_evaluation` each, `points.parquet` has all figures.
         ks: cut-offs of the metrics.
-        indexes: folder of the index of each embedding model, which sweeps over one data set may share; `out` if not
-            given.
+        indexes: folder of the indexes, which sweeps over one data set may share; `out` if not given.
         bootstrap: of the intervals.
         load: an open index and a point to its retriever; by its name, if not given.
         say: told what is being done.
@@ -141,7 +141,7 @@ def run_sweep(
             config = from_plain(IndexConfig, point.index, where=f"sweep {sweep.name!r}, index")
             if opened is None or opened[0] != point.index_key:
                 say(f"{sweep.name}: index for {point.label}")
-                folder = (indexes or out) / f"index-{_plain(config.embedder.model)}"
+                folder = (indexes or out) / _index_name(config)
                 build_index(dataset.documents, folder, config)
                 opened = (point.index_key, Index.open(folder))
             retriever = (load or load_point)(opened[1], point)
@@ -215,6 +215,11 @@ def _plain(value: Any) -> str:
     """A value as a part of a file name."""
     text = str(value).rsplit("/", 1)[-1]
     return "".join(c if c.isalnum() or c in "._" else "_" for c in text)
+
+
+def _index_name(config: IndexConfig) -> str:
+    chunks = config.chunks
+    return f"index-{_plain(config.embedder.model)}-{config.embedder.window}-{chunks.tokens}-{chunks.overlap}"
 
 
 def with_device(sweep: Sweep, device: str) -> Sweep:
