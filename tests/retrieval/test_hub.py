@@ -121,15 +121,20 @@ def index():
 
 
 class LargestTensor(TorchDispatchMode):
-    """Bytes of the largest tensor made meanwhile."""
+    """Bytes of the largest tensor made meanwhile; views of what was there before are not counted."""
 
     nbytes = 0
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         made = func(*args, **(kwargs or {}))
-        sizes = [leaf.numel() * leaf.element_size() for leaf in tree_leaves(made) if isinstance(leaf, Tensor)]
-        self.nbytes = max([self.nbytes, *sizes])
+        before = {tensor.untyped_storage().data_ptr() for tensor in tensors_in((args, kwargs))}
+        new = (tensor for tensor in tensors_in(made) if tensor.untyped_storage().data_ptr() not in before)
+        self.nbytes = max([self.nbytes, *(tensor.numel() * tensor.element_size() for tensor in new)])
         return made
+
+
+def tensors_in(tree):
+    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]
 
 
 RETRIEVERS = {
