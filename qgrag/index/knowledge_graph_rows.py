@@ -12,7 +12,8 @@ from qgrag.extraction.records import Facts
 from qgrag.index.entity_names import EntityNames, NameKeys
 from qgrag.index.title_mentions import ChunkFacts, TitleMentions, chunk_facts
 
-_HEADING = re.compile(r"\A#{1,6} [^\n]*\n*")
+_BLANK_LINE = re.compile(r"\n\s*\n")
+_HEADING = re.compile(r"#{1,6} [^\n]*\Z")
 MAY_BE = "may be"
 """Relation from a plain name to a title that bears it with a bracket, where both stayed apart."""
 
@@ -139,16 +140,24 @@ def mention_rows(collected: Collected, gate: Gate) -> list[tuple[str, int, int, 
 def description_rows(collected: Collected, gate: Gate, limit: int) -> list[tuple[str, int, str]]:
     """(entity, chunk, text), sorted by entity, then chunk; at most `limit` an entity.
 
-    A Markdown heading, which parsers join with the sentence below it, tells nothing and is left out.
+    Parsers join a heading with the sentence below it: of a text with blank lines the last paragraph that names the
+    entity is taken, and Markdown headings tell nothing.
     """
     kept: dict[str, dict[str, int]] = defaultdict(dict)
     for number, row in enumerate(collected.chunks):
         for description in row.descriptions:
-            text = _HEADING.sub("", description.text)
+            text = _told(description.text, description.entity)
             entity = gate.node(row.key(description.entity)) if text else ""
             if entity and len(kept[entity]) < limit:
                 kept[entity].setdefault(text, number)
     return [(entity, chunk, text) for entity in sorted(kept) for text, chunk in kept[entity].items()]
+
+
+def _told(text: str, name: str) -> str:
+    paragraphs = [part.strip() for part in _BLANK_LINE.split(text)]
+    paragraphs = [part for part in paragraphs if part and not _HEADING.match(part)]
+    naming = [part for part in paragraphs if name in part]
+    return (naming or paragraphs or [""])[-1]
 
 
 def _without_repeats(group: list[_Statement], threshold: float) -> list[_Statement]:

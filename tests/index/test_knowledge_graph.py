@@ -347,7 +347,7 @@ def test_descriptions_of_a_hub_are_bounded():
 
 
 def test_headings_are_no_descriptions():
-    told = ["# Rome", "# Rome\n\nRome lies on the Tiber.", "Rome #1."]
+    told = ["# Rome", "# Rome\n\nRome lies on the Tiber.", "Rome\n\nRome #1.\n\nOther."]
     rows = [(chunk("a", "Rome"), Facts(descriptions=tuple(Description("Rome", text) for text in told)))]
     assert build(rows).descriptions["text"].to_pylist() == ["Rome lies on the Tiber.", "Rome #1."]
 
