@@ -48,11 +48,11 @@ def show_estimates(console: Console, estimates: Sequence[StepEstimate]) -> None:
 
 
 def show_extraction(console: Console, extraction: Mapping[str, Mapping[str, int]]) -> None:
-    """A line a kind of result of which anything was dropped or repaired."""
+    """A line a kind of result of which anything was counted."""
     for kind, counts in extraction.items():
         if counts:
             listed = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items())
-            console.print(f"dropped or repaired in extracting {kind}: {listed}", highlight=False)
+            console.print(f"counted in extracting {kind}: {listed}", highlight=False)
 
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -24,7 +24,7 @@ class Manifest:
         counts: documents, chunks, nodes, edges by name.
         seconds: time of each stage of the last build.
         usage: LLM calls and tokens by step, summed over all builds.
-        extraction: what was dropped or repaired in extracting from the chunks that are in the index, by kind.
+        extraction: what was counted in extracting from the chunks that are in the index (dropped, repaired), by kind.
         files: size and checksum of each file of the generation.
         qgrag: the version of the package that wrote it.
     """
