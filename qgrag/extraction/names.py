@@ -15,6 +15,7 @@ _QUOTES = "\"'`´‘’‚‛“”„‟‹›«»「」『』《》〈〉＂�
 _EDGES = ",;:、，；：。!！?？|=~^_*#•·・-–—"
 _KEPT_ABBREVIATIONS = frozenset(("inc", "ltd", "co", "corp", "jr", "sr", "st", "bros", "dr", "mr", "mrs", "no"))
 _KEPT_SIGNS = frozenset("#&%@+")
+_VARIATION_SELECTORS = frozenset(map(chr, range(0xFE00, 0xFE10)))
 _HAN_KANA = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 
 _LINK = re.compile(r"!?\[([^\[\]]+)\]\([^()\s]*\)")
@@ -98,10 +99,10 @@ def find_name(name: str, text: str) -> tuple[int, int] | None:
 def name_key(name: str) -> str:
     """The normal form of a name: equal keys mean one name.
 
-    NFKC and case folding; a leading 'the' and a trailing possessive go; dashes and punctuation become spaces,
-    except the period in a number and the signs # & % @ +; initials close up ('J. K.' and 'J.K.' are 'jk');
-    spaces and dots between Han characters or kana go; a bracket at the end stays in brackets. Empty where
-    `clean_name` is empty. The key of a key is itself.
+    NFKC and case folding; a leading 'the' and a trailing possessive go; dashes, punctuation, emoji and other
+    pictures become spaces, except the period in a number and the signs # & % @ +; initials close up ('J. K.'
+    and 'J.K.' are 'jk'); spaces and dots between Han characters or kana go; a bracket at the end stays in
+    brackets. Empty where `clean_name` is empty. The key of a key is itself.
     """
     key = name
     while (next_key := _key_once(key)) != key:
@@ -183,6 +184,8 @@ def _plain_key(text: str) -> str:
 
 def _key_character(character: str) -> str:
     category = unicodedata.category(character)
-    if character == "\ue000" or character in _KEPT_SIGNS or category[0] in "LNM" or category in ("So", "Sc"):
+    if character in _VARIATION_SELECTORS:
+        return ""
+    if character == "\ue000" or character in _KEPT_SIGNS or category[0] in "LNM" or category == "Sc":
         return character
     return "" if character in "'’ʼ‘`\u200c\u200d" else " "

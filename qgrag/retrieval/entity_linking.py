@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+import torch
 from rapidfuzz import fuzz
 from spacy.lang.en.stop_words import STOP_WORDS
 from torch import Tensor
@@ -13,7 +14,7 @@ from qgrag.errors import ConfigError
 from qgrag.extraction.name_spans import PARTICLES, VALUE_TYPES
 from qgrag.extraction.name_tokens import NameMatch, NameMatcher, NameToken, longest_first, name_tokens, token_key
 from qgrag.extraction.topic import base_name, head_name
-from qgrag.index.entity_names import entity_key
+from qgrag.index.entity_names import UNTYPED, entity_key
 from qgrag.index.knowledge_graph_tables import KnowledgeGraph
 from qgrag.index.vectors import VectorIndex
 from qgrag.retrieval.name_spelling import SpellingIndex
@@ -22,6 +23,7 @@ How = Literal["exact", "alias", "fuzzy", "embedding"]
 ALIAS_SCORE = 0.95
 SHORT_FORM_SCORE = 0.9
 Bearer = tuple[int, How, float]
+Form = tuple[str, ...]
 EncodeQueries = Callable[[Sequence[str]], Tensor]
 
 
@@ -35,8 +37,9 @@ class Link:
         end: one past the last.
         entity: row in the knowledge graph.
         name: its canonical name.
-        how: `exact`: the canonical name; `alias`: another spelling of it, or its name without the bracket or
-            the comma suffix; `fuzzy`: spelt nearly alike; `embedding`: the nearest name by cosine.
+        how: `exact`: the canonical name, by its key or as a title; `alias`: another spelling of it, or its name
+            without the bracket or the comma suffix; `fuzzy`: spelt nearly alike; `embedding`: the nearest name by
+            cosine.
         score: from 0 to 1; 1 for exact, 0.95 for another spelling, 0.9 for a short form, else the similarity.
     """
 
@@ -92,6 +95,7 @@ class EntityLinker:
         self.config = config or EntityLinkerConfig()
         self._titled = graph.entities["titled"].to_pylist()
         self._rows = [row for row, kind in enumerate(graph.types) if kind not in VALUE_TYPES]
+        self._mentions = torch.bincount(graph.mention_index[0], minlength=graph.num_entities).tolist()
         self._forms = _forms(graph, self._rows, self._titled)
         self._matcher = NameMatcher({form: form for form in self._forms})
 
@@ -113,7 +117,7 @@ class EntityLinker:
         rest: list[tuple[int, str, int, int]] = []
         for number, query in enumerate(queries):
             tokens = name_tokens(query)
-            matches = _names(longest_first(m for m in self._matcher.all(tokens) if _is_name(m, tokens)), tokens)
+            matches = self._names(longest_first(m for m in self._matcher.all(tokens) if _is_name(m, tokens)), tokens)
             found.append([link for match in matches for link in self._literal(query, match)])
             rest += [(number, query[a:b], a, b) for a, b in _left_over(tokens, matches)]
         for (number, *_), links in zip(rest, self._near(rest, encode), strict=True):
@@ -146,25 +150,53 @@ class EntityLinker:
             found[number][place] = links
         return [_distinct(link for links in row for link in links) for row in found]
 
-    def _literal(self, query: str, match: NameMatch[tuple[str, ...]]) -> list[Link]:
+    def _names(self, matches: Sequence[NameMatch[Form]], tokens: Sequence[NameToken]) -> list[NameMatch[Form]]:
+        """The matches written with capitals; all of them where a query writes none so.
+
+        The capital of the query's first word says nothing: a name of that word alone is one where it is a title,
+        or where the texts have it as a person, place or the like.
+        """
+
+        def capitalised(match: NameMatch[Form]) -> bool:
+            inside = any(token.cased for token in tokens[max(match.first, 1) : match.last])
+            return inside or (match.first == 0 and tokens[0].cased and any(map(self._proper, self._forms[match.value])))
+
+        return [m for m in matches if capitalised(m)] or list(matches)
+
+    def _proper(self, row: int) -> bool:
+        return self._titled[row] or self.graph.types[row] != UNTYPED
+
+    def _literal(self, query: str, match: NameMatch[Form]) -> list[Link]:
         """What a known name means: its own entity if that is a title, else whoever bears the name."""
-        bearers = self._forms[match.value]
         surface = query[match.start : match.end]
+        bearers = self._ranked(self._forms[match.value], entity_key(surface))
         own = [b for b in bearers if b[1] == "exact" and self._titled[b[0]]]
-        chosen = self._best_spelt(own, surface) or self._fitting(bearers, query)
+        chosen = self._best_spelt(own, surface) or self._fitting(bearers, match.value, query)
         return [
             Link(surface, match.start, match.end, row, self.graph.names[row], how, score)
             for row, how, score in chosen[: self.config.candidates]
         ]
+
+    def _ranked(self, bearers: dict[int, tuple[How, float]], key: str) -> list[Bearer]:
+        """Bearers of a form, best first, of equals the one that more chunks mention.
+
+        Forms leave signs out, so that '@anna' has the form of 'Anna'. No title's name that is another by its
+        key counts as one spelling among others.
+        """
+        scored: list[Bearer] = []
+        for row, (how, score) in bearers.items():
+            own = how != "exact" or self._titled[row] or entity_key(self.graph.names[row]) == key
+            scored.append((row, how, score) if own else (row, "alias", ALIAS_SCORE))
+        return sorted(scored, key=lambda b: (-b[2], not self._titled[b[0]], -self._mentions[b[0]], b[0]))
 
     def _best_spelt(self, own: list[Bearer], surface: str) -> list[Bearer]:
         """Of titles that differ in punctuation or an article, those most like the query's words."""
         likeness = [fuzz.ratio(surface.casefold(), self.graph.names[bearer[0]].casefold()) for bearer in own]
         return [bearer for bearer, ratio in zip(own, likeness, strict=True) if ratio == max(likeness)]
 
-    def _fitting(self, bearers: list[Bearer], query: str) -> list[Bearer]:
+    def _fitting(self, bearers: list[Bearer], form: Form, query: str) -> list[Bearer]:
         """Bearers whose bracket or suffix the query speaks of ('the film Agni'), if it does so of any."""
-        words = set(token_key(query))
+        words = set(token_key(query)) - set(form)
         marks = {row: set(token_key(self.graph.names[row])) for row, how, _ in bearers if how == "alias"}
         shared = set.intersection(*marks.values()) if marks else set()
         named = [b for b in bearers if b[0] in marks and (marks[b[0]] - shared) & words]
@@ -210,9 +242,11 @@ class EntityLinker:
         return [row for row in self._rows if self.graph.embedded[row]]
 
 
-def _forms(graph: KnowledgeGraph, rows: Iterable[int], titled: Sequence[bool]) -> dict[tuple[str, ...], list[Bearer]]:
-    """Every spelling of every entity -> who bears it, best first."""
-    forms: dict[tuple[str, ...], dict[int, tuple[How, float]]] = {}
+def _forms(
+    graph: KnowledgeGraph, rows: Iterable[int], titled: Sequence[bool]
+) -> dict[Form, dict[int, tuple[How, float]]]:
+    """Every spelling of every entity -> who bears it."""
+    forms: dict[Form, dict[int, tuple[How, float]]] = {}
 
     def add(spelling: str, row: int, how: How, score: float) -> None:
         form = token_key(spelling)
@@ -229,11 +263,7 @@ def _forms(graph: KnowledgeGraph, rows: Iterable[int], titled: Sequence[bool]) -
             for short in (base_name(graph.names[row]), head_name(graph.names[row])):
                 if short != graph.names[row]:
                     add(short, row, "alias", SHORT_FORM_SCORE)
-    return {
-        form: sorted(((row, *known) for row, known in bearers.items()), key=lambda b: (-b[2], not titled[b[0]], b[0]))
-        for form, bearers in forms.items()
-        if form
-    }
+    return {form: bearers for form, bearers in forms.items() if form}
 
 
 def _is_name(match: NameMatch[Any], tokens: Sequence[NameToken]) -> bool:
@@ -242,12 +272,6 @@ def _is_name(match: NameMatch[Any], tokens: Sequence[NameToken]) -> bool:
     if all(word.form in STOP_WORDS or len(word.form) < 2 for word in words):
         return len(words) > 2 and all(word.cased for word in words)
     return any(len(word.form) > 2 or word.cased for word in words)
-
-
-def _names(matches: Sequence[NameMatch[Any]], tokens: Sequence[NameToken]) -> list[NameMatch[Any]]:
-    """The matches written with capitals; all of them where a query writes none so."""
-    capitalised = [m for m in matches if any(token.cased for token in tokens[max(m.first, 1) : m.last])]
-    return capitalised or list(matches)
 
 
 def _left_over(tokens: Sequence[NameToken], matches: Sequence[NameMatch[Any]]) -> list[tuple[int, int]]:

@@ -81,6 +81,27 @@ def test_two_names_joined_by_or_are_two_and_a_name_that_holds_or_is_one():
     assert linked(other, "Was Dead or Alive good?") == [("Dead", "exact"), ("Alive", "exact")]
 
 
+def test_person_is_not_shadowed_by_a_spelling_with_a_sign():
+    linker = EntityLinker(
+        graph_of(names=[("\U0001f373\ufe0f LiHua", "PERSON"), ("@LiHua", "ORG"), *[("Li Hua", "PERSON")] * 3])
+    )
+    first, *others = linker.link_queries(["What did LiHua cook?"])[0]
+    assert (first.name, first.score) == ("Li Hua", 0.95)
+    assert [(link.name, link.how, link.score) for link in others] == [("@LiHua", "alias", 0.95)]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("Solaris or Stalker, which is older?", ["Solaris", "Stalker"]),
+        ("Riga or Stalker?", ["Riga", "Stalker"]),
+    ],
+)
+def test_one_word_name_may_open_the_query(query, expected):
+    linker = EntityLinker(graph_of(["Solaris", "Stalker"], [("Riga", "GPE")]))
+    assert [(link.name, link.how) for link in linker.link_queries([query])[0]] == [(name, "exact") for name in expected]
+
+
 def test_link_tells_where_it_stands_and_how_sure_it_is(linker):
     query = "Was Riga older than Agni?"
     riga, film, song = linker.link_queries([query])[0]
