@@ -57,6 +57,9 @@ def local_pagerank(
     pushes only what it holds over its even share of the mass on its way, the least of a block's queries: within
     ``bound``, scores depend on what else is asked in the batch. Both steps are our own.
 
+    Written here because ``torch_geometric.utils.get_ppr``, the same push for one seed at a time, takes neither
+    weights nor restart distributions, runs on CPU only and says nothing of what it leaves out.
+
     Error: the L1 distance to the exact scores, nodes that are not returned included, is at most ``bound``: R on a
     directed graph, on an undirected one R and what was shared out. Time: at most 1 / ((1 - d) epsilon) slots a
     query, since each push of u places (1 - d) epsilon degree(u) or more, and those of the refined nodes.
@@ -71,8 +74,9 @@ def local_pagerank(
         refine: how many of a query's best nodes take one more exact step on an undirected graph; more than are
             read off pays, 0 leaves it out.
         dtype: float32 or float64.
-        memory_mb: bound of the residuals held and the slots gathered at once, in MiB, for one query at least. The
-            keys of the slots that a block has walked are held beside them, 8 bytes each.
+        memory_mb: bound of the residuals held and the slots gathered at once, in MiB. Each block in hand (one a
+            thread on CPU) holds N residuals for each of its queries, for one query at least. The keys of the slots
+            that a block has walked are held beside them, 8 bytes each.
 
     Raises:
         ValueError: for seeds out of range, negative or NaN weights, or a parameter out of range.
@@ -104,16 +108,17 @@ def local_pagerank(
     block = max(1, min(-(-seeds.num_rows // at_once), fitting))
     max_slots = max(1, memory_mb * 2**20 // 64 // at_once)
     residuals: SimpleQueue[Tensor] = SimpleQueue()
-    for _ in range(at_once):
+    for _ in range(min(at_once, max(1, -(-seeds.num_rows // block)))):
         residuals.put(torch.zeros(block * graph.num_nodes, dtype=dtype, device=graph.device))
 
     def answer(start: int) -> LocalPageRank:
         rows = seeds.rows(start, start + block)
         part = mass[int(seeds.ptr[start]) : int(seeds.ptr[start]) + rows.values.numel()]
         residual = residuals.get()
-        found = _push(graph, residual, rows, part, damping, epsilon, max_iter, refine, max_slots)
-        residuals.put(residual)
-        return found
+        try:
+            return _push(graph, residual, rows, part, damping, epsilon, max_iter, refine, max_slots)
+        finally:
+            residuals.put(residual)
 
     parts = run_blocks(answer, range(0, max(1, seeds.num_rows), block), graph.device)
     counts = torch.cat([part.nodes.counts() for part in parts])

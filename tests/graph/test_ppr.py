@@ -1,6 +1,8 @@
 """Personalised PageRank, global and local, against networkx and igraph."""
 
 import logging
+import time
+from threading import Thread
 
 import igraph
 import networkx as nx
@@ -199,6 +201,31 @@ def test_local_ranks_as_the_whole(hub_csr: CSR, device: torch.device) -> None:
     whole = personalized_pagerank(hub_csr, batch, tol=1e-12, dtype=torch.float64)
     local = dense(local_pagerank(walk(hub_csr), batch, epsilon=1e-6), 3000).double()
     assert torch.equal(local.topk(10).indices, whole.topk(10).indices) or (whole - local).abs().max() < 2e-5
+
+
+def test_a_block_that_fails_ends_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    lone = csr_of(200_000, [], torch.device("cpu"))
+    errors = []
+
+    def fail(_graph: object, _residual: object, rows: Ragged, *_rest: object) -> None:
+        if rows.values[0] == 0:
+            time.sleep(0.3)
+        raise RuntimeError("out of memory")
+
+    def call() -> None:
+        torch.set_num_threads(2)
+        try:
+            local_pagerank(lone, Ragged.from_lists([[node] for node in range(20)]), memory_mb=1)
+        except RuntimeError as error:
+            errors.append(error)
+
+    monkeypatch.setattr("qgrag.graph.ppr_local._push", fail)
+    caller = Thread(target=call, daemon=True)
+    caller.start()
+    caller.join(timeout=30)
+    torch.set_num_threads(1)
+    assert not caller.is_alive()
+    assert str(errors[0]) == "out of memory"
 
 
 def test_local_agrees_whatever_the_pieces(hub_csr: CSR, device: torch.device) -> None:
