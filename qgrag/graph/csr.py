@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from qgrag.graph.checks import check_index, check_weights
+from qgrag.graph.checks import check_index, check_positive, check_weights
 from qgrag.graph.ragged import counts_to_ptr
 
 
@@ -95,10 +95,12 @@ def to_csr(edge_index: Tensor, edge_weight: Tensor | None = None, *, num_nodes: 
         undirected: also list every edge, self-loops excepted, under its target.
 
     Raises:
-        ValueError: for a shape that does not fit, an id outside ``[0, N)``, a negative, NaN or infinite weight.
+        ValueError: for a shape that does not fit, a negative ``num_nodes``, an id outside ``[0, N)``, a negative, NaN or
+            infinite weight.
     """
     if edge_index.dim() != 2 or edge_index.size(0) != 2:
         raise ValueError(f"edge_index must be [2, E]; got shape {tuple(edge_index.shape)}")
+    check_positive("num_nodes", num_nodes, 0)
     check_index("edge_index", edge_index, num_nodes)
     num_edges = edge_index.size(1)
     if edge_weight is not None:

@@ -52,7 +52,7 @@ def expand(
 
     Raises:
         ValueError: for a seed or neighbour out of range, negative ``hops``, ``max_nodes`` below 1, or scores whose
-            shape does not fit.
+            shape does not fit or that hold NaN for a node met.
 
     Example:
         >>> table = torch.tensor([[1], [2], [3], [-1]])
@@ -60,14 +60,16 @@ def expand(
         >>> found.nodes.to_lists(), found.hop.tolist()
         ([[0, 1, 2], [2, 3]], [0, 1, 2, 0, 0])
     """
+    if isinstance(neighbours, Tensor) and (neighbours.dim() != 2 or neighbours.dtype not in (torch.int32, torch.int64)):
+        raise ValueError(
+            f"neighbours must be an integer [N, k]; got shape {tuple(neighbours.shape)}, dtype {neighbours.dtype}"
+        )
     num_nodes = neighbours.num_nodes if isinstance(neighbours, CSR) else neighbours.size(0)
-    check_seeds(seeds, num_nodes, neighbours.device)
+    check_seeds("seeds", seeds, num_nodes, neighbours.device)
     check_positive("hops", hops, 0)
     check_positive("memory_mb", memory_mb)
     if max_nodes is not None:
         check_positive("max_nodes", max_nodes)
-    if isinstance(neighbours, Tensor) and neighbours.dim() != 2:
-        raise ValueError(f"neighbours must be [N, k]; got shape {tuple(neighbours.shape)}")
     if isinstance(scores, Tensor) and scores.shape not in ((num_nodes,), (seeds.num_rows, num_nodes)):
         raise ValueError(
             f"scores must be [{num_nodes}] or [{seeds.num_rows}, {num_nodes}]; got shape {tuple(scores.shape)}"
@@ -86,6 +88,9 @@ def _by_score(found: Expansion, scores: NodeScores) -> Expansion:
     """The nodes of each row by hop, then score, then id."""
     batch, node = found.nodes.batch(), found.nodes.values
     value = scores(batch, node) if callable(scores) else scores[node] if scores.dim() == 1 else scores[batch, node]
+    if bool(value.isnan().any()):
+        place = int(value.isnan().nonzero()[0])
+        raise ValueError(f"scores holds NaN for node {int(node[place])} of query {int(batch[place])}")
     order = torch.argsort(value, descending=True, stable=True)
     level = batch * (int(found.hop.max()) + 1 if found.hop.numel() else 1) + found.hop
     order = order[torch.argsort(level[order], stable=True)]

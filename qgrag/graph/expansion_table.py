@@ -9,7 +9,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from qgrag.graph.checks import check_index
 from qgrag.graph.ragged import Ragged, counts_to_ptr
 
 CPU_KEYS = 2**16
@@ -102,7 +101,11 @@ def _reached(table: Tensor, frontier: Tensor, first: Tensor, hop: int, layout: _
     reached = table.index_select(0, node.flatten())
     low, high = reached.aminmax() if reached.numel() else (0, 0)
     if high >= table.size(0):
-        check_index("neighbours", reached.clamp(min=0), table.size(0))
+        place, slot = (int(part) for part in (reached >= table.size(0)).nonzero()[0])
+        raise ValueError(
+            f"neighbours holds {int(reached[place, slot])} for node {int(node.flatten()[place])}; "
+            f"ids must be less than {table.size(0)}"
+        )
     key = reached.to(layout.dtype).bitwise_left_shift_(layout.hop_bits).bitwise_or_(hop)
     if low < 0:
         key.masked_fill_(reached < 0, layout.end)

@@ -59,8 +59,9 @@ def shortest_paths(
         seeds: ``B`` rows of node ids; repeats count once. Of a pair, the one that stands first is the source.
         max_hops: longest path looked for, at least 1.
         max_paths_per_pair: keep the first so many of a pair, by the tie rule.
-        memory_mb: bound of what a block of queries gathers, in MiB; one query's own half-paths may exceed it,
-            with at most N ``max_paths_per_pair`` half-paths of a length for each seed.
+        memory_mb: bound of what the blocks of queries in hand gather, and of their tables of N numbers a query, in
+            MiB; one query's own table and half-paths may exceed it, with at most N ``max_paths_per_pair`` half-paths
+            of a length for each seed.
 
     Raises:
         ValueError: for a CSR that lists edges one way, seeds out of range, or a bound below 1.
@@ -74,7 +75,7 @@ def shortest_paths(
     """
     if not csr.undirected:
         raise ValueError("csr lists edges one way; build it with to_csr(..., undirected=True)")
-    check_seeds(seeds, csr.num_nodes, csr.device)
+    check_seeds("seeds", seeds, csr.num_nodes, csr.device)
     check_positive("max_hops", max_hops)
     check_positive("max_paths_per_pair", max_paths_per_pair)
     check_positive("memory_mb", memory_mb)
@@ -82,6 +83,7 @@ def shortest_paths(
     max_slots = max(1, memory_mb * 2**20 // 64 // concurrent_blocks(csr.device))
     if csr.device.type == "cpu":
         max_slots = min(max_slots, CACHED_SLOTS)
+    most = max(1, memory_mb * 2**20 // (16 * max(1, csr.num_nodes) * concurrent_blocks(csr.device)))
     counts = seeds.counts()
     pair_ptr = counts_to_ptr(counts * (counts - 1) // 2)
 
@@ -90,7 +92,7 @@ def shortest_paths(
         pair = torch.arange(int(pair_ptr[start]), int(pair_ptr[stop]), device=csr.device)
         return _block_paths(csr, seeds.rows(start, stop), pair, max_hops, max_paths_per_pair, max_slots)
 
-    found = run_blocks(answer, _query_blocks(csr, seeds, max_slots), csr.device)
+    found = run_blocks(answer, _query_blocks(csr, seeds, max_slots, most), csr.device)
     return _assemble(csr, seeds, [part for parts in found for part in parts])
 
 
@@ -104,15 +106,19 @@ def _first_occurrences(seeds: Ragged, num_nodes: int) -> Ragged:
     return Ragged.from_batch(seeds.values[first], batch[first], seeds.num_rows)
 
 
-def _query_blocks(csr: CSR, seeds: Ragged, max_slots: int) -> list[tuple[int, int]]:
-    """Ranges of queries whose seeds have about ``max_slots`` slots within two hops."""
+def _query_blocks(csr: CSR, seeds: Ragged, max_slots: int, most: int) -> list[tuple[int, int]]:
+    """Ranges of at most ``most`` queries whose seeds have about ``max_slots`` slots within two hops."""
     degree = csr.degree()
     volume = torch.zeros(seeds.num_rows, dtype=torch.int64, device=csr.device)
     batch = seeds.batch()
     for start, stop in pieces(degree[seeds.values], max_slots):
         owner, slot = csr.slots(seeds.values[start:stop])
         volume.index_add_(0, batch[start:stop][owner], degree[csr.col[slot]])
-    return pieces(volume, max_slots)
+    return [
+        (first, min(first + most, stop))
+        for start, stop in pieces(volume, max_slots)
+        for first in range(start, stop, most)
+    ]
 
 
 def _seed_pairs(seeds: Ragged) -> tuple[Tensor, Tensor]:

@@ -23,7 +23,13 @@ FIRST_RADIUS = 0.4
 """Eigenvalues of an undirected graph, times the damping, are taken to lie within this of 0 until seen otherwise."""
 
 ROUNDING_FLOOR = 64
-"""Change, in units of the dtype's rounding, under which a change that no longer falls is rounding and not error."""
+"""Change, in units of the dtype's rounding, under which a change that no longer falls is rounding and not error.
+
+It no longer falls where its rate is nearer to 1 than to the damping, which is the slowest rate of convergence.
+"""
+
+LEAST_TOL = {torch.float32: 2e-7, torch.float64: 4e-16}
+"""Least tolerance of each dtype, about two units of its rounding."""
 
 CPU_BLOCK, CUDA_BLOCK = 32, 256
 """Columns of a block: on CPU a row of 32 floats is two cache lines, and wider blocks fall out of the cache."""
@@ -67,8 +73,8 @@ def personalized_pagerank(
         weights: floating ``[M]``, one for each id in ``restart``; 1 each if not given.
         damping: d, in [0, 1).
         tol: a block's iteration stops when every x changes by less in L1; the L1 error is then at most
-            tol d / (1 - d). float32 takes 2e-7 or more, and stops where rounding keeps the change from falling, at
-            8e-6 at worst.
+            tol d / (1 - d). float32 takes 2e-7 or more, float64 4e-16 or more. It also stops where rounding keeps
+            the change from falling, in float32 at 8e-6 at worst.
         max_iter: bound of iterations; without it, as many as the geometric bound 2 d^n < tol needs.
         block: columns at a time; 32 on CPU and 256 on CUDA if not given. Beside the answer it bounds the memory:
             about four times block N numbers.
@@ -153,13 +159,14 @@ def _blocks(
 ) -> Iterator[tuple[int, Tensor]]:
     """Yields (first query, scores ``[N, C]``) for each block of queries."""
     check_damping(damping)
-    check_positive("tol", tol, 2e-7 if dtype == torch.float32 else 0.0)
-    if dtype not in (torch.float32, torch.float64):
+    if dtype not in LEAST_TOL:
         raise ValueError(f"dtype must be torch.float32 or torch.float64; got {dtype}")
+    if not tol >= LEAST_TOL[dtype]:
+        raise ValueError(f"tol must be at least {LEAST_TOL[dtype]} in {dtype}; got {tol}")
     if max_iter is None:
-        max_iter = 1 if damping == 0 else math.ceil(math.log(max(tol, 1e-300) / 2) / math.log(damping)) + FIRST_LOOKS
+        max_iter = 1 if damping == 0 else math.ceil(math.log(tol / 2) / math.log(damping)) + FIRST_LOOKS
     check_positive("max_iter", max_iter)
-    check_restart(restart, weights, graph.num_nodes, graph.device)
+    check_restart("restart", restart, weights, graph.num_nodes, graph.device)
     if block is None:
         block = CPU_BLOCK if graph.device.type == "cpu" else CUDA_BLOCK
     check_positive("block", block)
@@ -181,14 +188,16 @@ def check_damping(damping: float) -> None:
         raise ValueError(f"damping must be at least 0 and less than 1; got {damping}")
 
 
-def check_restart(restart: Ragged | Tensor, weights: Tensor | None, num_nodes: int, device: torch.device) -> None:
+def check_restart(
+    name: str, restart: Ragged | Tensor, weights: Tensor | None, num_nodes: int, device: torch.device
+) -> None:
     """Ids in range, weights finite and not negative, shapes that fit.
 
     Raises:
         ValueError: naming the argument and the value.
     """
     if isinstance(restart, Ragged):
-        check_seeds(restart, num_nodes, device)
+        check_seeds(name, restart, num_nodes, device)
         if weights is not None:
             if weights.shape != restart.values.shape:
                 raise ValueError(
@@ -213,16 +222,26 @@ def restart_columns(
 ) -> Tensor:
     """Restart distributions of the queries ``start`` to ``stop - 1`` as columns, ``[N, C]``, each summing to 1 or 0."""
     if isinstance(restart, Tensor):
-        columns = restart[start:stop].t().to(dtype, copy=True).contiguous()
+        dense = restart[start:stop].to(torch.promote_types(restart.dtype, dtype))
+        largest = dense.amax(1, keepdim=True) if num_nodes else dense.new_ones(stop - start, 1)
+        columns = (dense / torch.where(largest > 0, largest, 1)).to(dtype).t().contiguous()
     else:
         rows = restart.rows(start, stop)
         columns = torch.zeros(num_nodes, stop - start, dtype=dtype, device=restart.device)
-        mass = torch.ones(rows.values.numel(), dtype=dtype, device=restart.device)
-        if weights is not None:
-            mass = weights[int(restart.ptr[start]) : int(restart.ptr[stop])].to(dtype)
+        own = None if weights is None else weights[int(restart.ptr[start]) : int(restart.ptr[stop])]
+        mass = restart_mass(rows, own, dtype)
         columns.index_put_((rows.values, rows.batch()), mass, accumulate=True)
     total = columns.sum(0)
     return columns.div_(torch.where(total > 0, total, 1))
+
+
+def restart_mass(seeds: Ragged, weights: Tensor | None, dtype: torch.dtype) -> Tensor:
+    """Weight of each seed divided by the largest of its row, so that a row's sum stays finite: ``[M]`` in ``dtype``."""
+    if weights is None:
+        return torch.ones_like(seeds.values, dtype=dtype)
+    batch, wide = seeds.batch(), weights.double()
+    largest = wide.new_zeros(seeds.num_rows).scatter_reduce_(0, batch, wide, "amax")
+    return (wide / torch.where(largest > 0, largest, 1)[batch]).to(dtype)
 
 
 def _iterate(matrix: Transition, s: Tensor, damping: float, tol: float, max_iter: int) -> Tensor:
@@ -242,7 +261,7 @@ def _iterate(matrix: Transition, s: Tensor, damping: float, tol: float, max_iter
         if iteration in (look, max_iter):
             change = float(torch.linalg.vector_norm(x - y, 1, dim=0).max()) if s.numel() else 0.0
             rate = (change / last_change) ** (1 / (iteration - last_look))
-            if change < tol or (rate > 0.9 and change < ROUNDING_FLOOR * torch.finfo(s.dtype).eps):
+            if change < tol or (rate > (1 + damping) / 2 and change < ROUNDING_FLOOR * torch.finfo(s.dtype).eps):
                 return y.clamp_(min=0)
             slowest = _slowest_rate(rate, radius) if matrix.reversible and rate < 1 else 0.0
             if slowest > 1.02 * radius:

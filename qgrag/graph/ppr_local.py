@@ -9,7 +9,7 @@ from torch import Tensor
 from qgrag.graph.blocks import concurrent_blocks, run_blocks
 from qgrag.graph.checks import check_positive
 from qgrag.graph.csr import CSR
-from qgrag.graph.ppr import check_damping, check_restart
+from qgrag.graph.ppr import check_damping, check_restart, restart_mass
 from qgrag.graph.ragged import Ragged, counts_to_ptr, pieces
 from qgrag.graph.random_walk import Walk, walk
 from qgrag.graph.top import order_by_score
@@ -94,12 +94,12 @@ def local_pagerank(
     check_positive("max_iter", max_iter)
     check_positive("refine", refine, 0)
     check_positive("memory_mb", memory_mb)
-    check_restart(seeds, weights, graph.num_nodes, graph.device)
+    check_restart("seeds", seeds, weights, graph.num_nodes, graph.device)
     if isinstance(graph, CSR):
         graph = walk(graph, dtype=dtype)
     if graph.flow.dtype != dtype:
         raise ValueError(f"graph holds {graph.flow.dtype} chances but dtype is {dtype}; make the walk in it")
-    mass = torch.ones_like(seeds.values, dtype=dtype) if weights is None else weights.to(dtype)
+    mass = restart_mass(seeds, weights, dtype)
     at_once = concurrent_blocks(graph.device)
     held = memory_mb * 2**20 // 2
     if graph.device.type == "cpu":

@@ -17,7 +17,7 @@ class Ragged:
         ptr: int64 ``[B + 1]``, row ``b`` is ``values[ptr[b]:ptr[b + 1]]``; ``ptr[0]`` is 0 and ``ptr[B]`` is ``M``.
 
     Raises:
-        ValueError: if the shapes do not fit, or ``ptr`` does not start at 0 and end at ``M``.
+        ValueError: if the shapes do not fit, or ``ptr`` does not rise from 0 to ``M``.
 
     Example:
         >>> rows = Ragged.from_lists([[4, 2], [], [7]])
@@ -33,6 +33,8 @@ class Ragged:
             raise ValueError(
                 f"values must be [M] and ptr [B + 1]; got shapes {tuple(self.values.shape)} and {tuple(self.ptr.shape)}"
             )
+        if bool((self.ptr[0] != 0) | (self.ptr[-1] != self.values.numel()) | (self.ptr.diff() < 0).any()):
+            raise ValueError(f"ptr must rise from 0 to {self.values.numel()}, the number of values; got {self.ptr}")
 
     @classmethod
     def from_lists(cls, rows: Iterable[Sequence[int]], device: torch.device | str | None = None) -> "Ragged":

@@ -32,7 +32,7 @@ def induced_subgraph(csr: CSR, nodes: Ragged, *, memory_mb: int = 512) -> Ragged
         >>> induced_subgraph(csr, Ragged.from_lists([[0, 1], [2]])).to_lists()
         [[0], []]
     """
-    check_seeds(nodes, csr.num_nodes, csr.device)
+    check_seeds("nodes", nodes, csr.num_nodes, csr.device)
     check_positive("memory_mb", memory_mb)
     members = sorted_distinct(row_keys(nodes.batch(), nodes.values, csr.num_nodes))
     if members.numel() == 0:

@@ -22,6 +22,14 @@ def test_ragged_keeps_its_rows(device: torch.device) -> None:
 def test_ragged_refuses_shapes_that_do_not_fit() -> None:
     with pytest.raises(ValueError, match="ptr"):
         Ragged(torch.zeros(2, 2), torch.zeros(1))
+    for ptr in ([0, 5], [1, 2], [0, 2, 1, 2]):
+        with pytest.raises(ValueError, match="ptr must rise from 0 to 2, the number of values"):
+            Ragged(torch.arange(2), torch.tensor(ptr))
+
+
+def test_a_negative_number_of_nodes_is_refused() -> None:
+    with pytest.raises(ValueError, match="num_nodes must be at least 0; got -1"):
+        to_csr(torch.zeros(2, 0, dtype=torch.int64), num_nodes=-1)
 
 
 @PROPERTY

@@ -91,6 +91,8 @@ def test_a_hub_passes_in_pieces(device: torch.device) -> None:
         ({"hops": -1}, "hops must be at least 0; got -1"),
         ({"hops": 1, "max_nodes": 0}, "max_nodes must be at least 1; got 0"),
         ({"hops": 1, "scores": torch.zeros(7)}, r"scores must be \[3\] or \[1, 3\]"),
+        ({"hops": 1, "scores": torch.tensor([0.0, torch.nan, 0.0])}, "scores holds NaN for node 1 of query 0"),
+        ({"hops": 1.5}, "hops must be a whole number; got 1.5"),
         ({"hops": 1, "memory_mb": 0}, "memory_mb must be at least 1; got 0"),
     ],
 )
@@ -100,13 +102,20 @@ def test_bad_arguments_are_named(arguments: dict, message: str) -> None:
         expand(csr, Ragged.from_lists([[0]]), **arguments)
 
 
+def test_a_table_of_floats_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"neighbours must be an integer \[N, k\]; got shape \(1, 1\), dtype torch.float32"
+    ):
+        expand(torch.tensor([[0.7]]), Ragged.from_lists([[0]]), 1)
+
+
 def test_ids_out_of_range_are_named(device: torch.device) -> None:
     csr = csr_of(3, [(0, 1, 1.0)], device)
     with pytest.raises(ValueError, match="seeds holds 3 at place 1"):
         expand(csr, ragged([[0], [3]], device), 1)
-    with pytest.raises(ValueError, match="neighbours holds 9 at place 0"):
-        expand(torch.tensor([[9]], device=device), ragged([[0]], device), 1)
-    with pytest.raises(ValueError, match="seeds holds -1"):
+    with pytest.raises(ValueError, match="neighbours holds 9 for node 2; ids must be less than 3"):
+        expand(torch.tensor([[1, -1], [2, 0], [0, 9]], device=device), ragged([[0]], device), 3)
+    with pytest.raises(ValueError, match="nodes holds -1"):
         induced_subgraph(csr, ragged([[-1]], device))
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qgrag.graph import Paths, Ragged, drop_contained, shortest_paths
+from qgrag.graph.path_search import _can_meet
 from tests.graph.conftest import PROPERTY, csr_of, graphs_and_seeds, networkx_of, ragged
 
 Steps = tuple[list[int], list[int]]
@@ -129,6 +130,22 @@ def test_hubs_stay_within_the_block(device: torch.device) -> None:
     csr = csr_of(spokes, edges, device)
     paths = shortest_paths(csr, ragged([[0, 1], [5, 6], [0, 9]], device), memory_mb=1)
     assert paths.nodes.to_lists() == [[0, 2, 1], [5, 0, 6], [0, 9]]
+
+
+def test_tables_of_many_queries_stay_within_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, num_nodes = 200, 20_000
+    empty = csr_of(num_nodes, [], torch.device("cpu"))
+    held = []
+
+    def note(*arguments: torch.Tensor) -> torch.Tensor:
+        held.append((int(arguments[4][-1]) + 1) * num_nodes * 8)
+        return _can_meet(*arguments)
+
+    monkeypatch.setattr("qgrag.graph.path_search._can_meet", note)
+    paths = shortest_paths(empty, Ragged.from_lists([[row, row + 1] for row in range(queries)]), memory_mb=2)
+    assert paths.num_paths == 0
+    assert max(held) <= 2 * 2**20
+    assert sum(held) == queries * num_nodes * 8
 
 
 def test_bad_arguments_are_named(device: torch.device) -> None:

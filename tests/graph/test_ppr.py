@@ -252,6 +252,29 @@ def test_lone_seed_and_empty_graph(device: torch.device) -> None:
     assert personalized_pagerank_topk(empty, ragged([[]], device), 2).ids.tolist() == [[-1, -1]]
 
 
+def test_slow_convergence_is_not_taken_for_rounding() -> None:
+    size = 50
+    edges = [(u + clique, v + clique, 1.0) for clique in (0, size) for u in range(size) for v in range(size) if u != v]
+    linked = csr_of(2 * size, [*edges, (0, size, 1.0), (size, 0, 1.0)], torch.device("cpu"), undirected=False)
+    restart = Ragged.from_lists([[3]])
+    single = personalized_pagerank(linked, restart, damping=0.95)
+    double = personalized_pagerank(linked, restart, damping=0.95, tol=1e-13, dtype=torch.float64)
+    assert float((single - double).abs().sum()) < 4e-5
+
+
+@pytest.mark.parametrize("scale", [3e38, 1e-44])
+def test_extreme_restart_weights_keep_their_shares(scale: float, device: torch.device) -> None:
+    csr = csr_of(3, [(0, 1, 1.0), (1, 2, 1.0)], device)
+    seeds = ragged([[0, 2, 2], [1]], device)
+    expected = personalized_pagerank(csr, seeds)
+    weights = torch.full((4,), scale, device=device)
+    torch.testing.assert_close(personalized_pagerank(csr, seeds, weights), expected)
+    torch.testing.assert_close(dense(local_pagerank(csr, seeds, weights), 3), dense(local_pagerank(csr, seeds), 3))
+    restart = torch.tensor([[scale, 0, scale], [0, scale, 0]], device=device)
+    evenly = personalized_pagerank(csr, ragged([[0, 2], [1]], device))
+    torch.testing.assert_close(personalized_pagerank(csr, restart), evenly)
+
+
 def test_an_iteration_bound_is_kept_and_said(hub_csr: CSR, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         scores = personalized_pagerank(hub_csr, ragged([[1]], hub_csr.device), max_iter=2)
@@ -264,7 +287,9 @@ def test_an_iteration_bound_is_kept_and_said(hub_csr: CSR, caplog: pytest.LogCap
     [
         ({"damping": 1.0}, "damping must be at least 0 and less than 1; got 1.0"),
         ({"damping": float("nan")}, "damping must be"),
-        ({"tol": 1e-9}, "tol must be at least 2e-07; got 1e-09"),
+        ({"tol": 1e-9}, "tol must be at least 2e-07 in torch.float32; got 1e-09"),
+        ({"tol": 0.0, "dtype": torch.float64}, "tol must be at least 4e-16 in torch.float64; got 0.0"),
+        ({"max_iter": 2.5}, "max_iter must be a whole number; got 2.5"),
         ({"max_iter": 0}, "max_iter must be at least 1; got 0"),
         ({"block": 0}, "block must be at least 1; got 0"),
         ({"dtype": torch.float16}, "dtype must be torch"),
@@ -281,8 +306,10 @@ def test_bad_arguments_are_named(arguments: dict, message: str) -> None:
 
 def test_bad_restarts_are_named(device: torch.device) -> None:
     csr = csr_of(3, [(0, 1, 1.0)], device)
-    with pytest.raises(ValueError, match="seeds holds 3 at place 0"):
+    with pytest.raises(ValueError, match="restart holds 3 at place 0"):
         personalized_pagerank(csr, ragged([[3]], device))
+    with pytest.raises(ValueError, match="seeds holds 3 at place 0"):
+        local_pagerank(csr, ragged([[3]], device))
     with pytest.raises(ValueError, match=r"restart must be \[B, 3\]; got shape \(1, 4\)"):
         personalized_pagerank(csr, torch.ones(1, 4, device=device))
     with pytest.raises(ValueError, match="restart holds nan"):
