@@ -166,8 +166,7 @@ class DualRetriever(Retriever):
         chunks, scores = top_pairs(query, chunk, score, len(queries), top_k)
         evidence, brought = dual_evidence(self.graph, self.index, views, chunks, self._titles)
         ranking = Ranking(chunks, scores, evidence, brought)
-        reason = "no entity of the graph is named in the query"
-        return dense_fallback(ranking, views.linked.linked, vectors, self.index.passages, top_k, reason)
+        return dense_fallback(ranking, views.linked.linked, vectors, self.index.passages, top_k, "triple or title")
 
     def views(self, queries: Sequence[str], vectors: Tensor) -> Views:
         """Both views of a batch; vectors are float32 [B, d]."""

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from torch import Tensor
 
-from qgrag.errors import ConfigError
+from qgrag.errors import ConfigError, MissingComponentError
 from qgrag.extraction.local_query_steps import LocalEntityQuestions, LocalEntitySummaries
 from qgrag.extraction.query_steps import EntityQuestions, EntitySummaries, QueryEntities
 from qgrag.graph import Ragged, to_csr
@@ -75,6 +75,9 @@ class FGRetriever(Retriever):
         entities: takes names from queries in place of the graph's own names.
         questions: asks about an entity in the light of a query.
         summarise: writes the summary of an entity.
+
+    Raises:
+        MissingComponentError: the graph describes no entity.
     """
 
     name = "fg"
@@ -91,6 +94,11 @@ class FGRetriever(Retriever):
         super().__init__(index)
         self.config = config or FGConfig()
         self.graph = index.knowledge_graph
+        if self.graph.num_entities and not self.graph.descriptions.num_rows:
+            raise MissingComponentError(
+                "fg reads descriptions of entities, but the index's knowledge graph has none; build it with "
+                "knowledge_graph.extractor: entities (a language model) or local (rules, the default)"
+            )
         self._entities = entities
         self._questions = questions or LocalEntityQuestions()
         self._vectors_of = TextVectors(
@@ -124,8 +132,7 @@ class FGRetriever(Retriever):
         chunks, scores = top_pairs(query, chunk, score, len(queries), top_k)
         evidence, brought = fg_evidence(self.graph, self.index, linked, context, told, questions, summaries, chunks)
         ranking = Ranking(chunks, scores, evidence, brought)
-        reason = "no entity of the graph is named in the query"
-        return dense_fallback(ranking, linked.linked, vectors, self.index.passages, top_k, reason)
+        return dense_fallback(ranking, linked.linked, vectors, self.index.passages, top_k, "description")
 
     def expand(self, entities: Ragged, vectors: Tensor) -> Context:
         """Equations 6 and 7 and both searches, for every entity of every query at once."""

@@ -125,19 +125,20 @@ def top_per_group(group: Tensor, score: Tensor, k: int) -> Tensor:
 
 
 def dense_fallback(
-    ranking: Ranking, linked: Tensor, vectors: Tensor, passages: VectorIndex, top_k: int, reason: str
+    ranking: Ranking, linked: Tensor, vectors: Tensor, passages: VectorIndex, top_k: int, what: str
 ) -> Ranking:
-    """The ranking with the nearest passages in place of the rows of queries without an entity.
+    """The ranking with the nearest passages in place of the rows of queries for which the graph has no chunk.
 
     Args:
         ranking: of B queries.
-        linked: bool [B]; where False, dense retrieval takes over and the evidence says so.
+        linked: bool [B], whether each query has an entity; where False, dense retrieval takes over even if the
+            ranking holds chunks.
         vectors: float32 [B, d] of the queries.
         passages: of all chunks.
         top_k: columns wanted.
-        reason: what was not found, for the evidence.
+        what: what a retriever looks for around an entity, for the evidence of a query whose entities have none.
     """
-    lost = (~linked).nonzero()[:, 0]
+    lost = (~(linked & (ranking.chunks >= 0).any(1))).nonzero()[:, 0]
     if not len(lost):
         return ranking
     scores, rows = passages.search(vectors[lost], top_k)
@@ -146,6 +147,7 @@ def dense_fallback(
     chunks[lost], values[lost] = _widened(rows, width, -1), _widened(scores, width, -torch.inf)
     evidence: list[dict[str, Any]] = [dict(row) for row in ranking.evidence]
     for row in lost.tolist():
+        reason = f"no {what} is about what the query names" if linked[row] else "the query names no entity of the graph"
         evidence[row]["fallback"] = f"dense retrieval: {reason}"
     return Ranking(chunks, values, evidence, ranking.hit_evidence, ranking.usage)
 

@@ -83,9 +83,7 @@ class KGRetriever(Retriever):
         for row, links in zip(evidence, linked.links, strict=True):
             row["links"] = [link.to_dict() for link in links]
         ranking = Ranking(chunks, scores, evidence, brought)
-        found = (scores > -torch.inf).any(1) if scores.shape[1] else linked.linked
-        reason = "no triple of the graph is about what the query names"
-        return dense_fallback(ranking, found, vectors, self.index.passages, top_k, reason)
+        return dense_fallback(ranking, linked.linked, vectors, self.index.passages, top_k, "triple")
 
     def _best_triples(self, hop: OneHop, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Query, triple and cosine of the triples kept, by query, the best first."""

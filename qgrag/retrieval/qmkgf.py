@@ -118,8 +118,7 @@ class QMKGFRetriever(Retriever):
             self.graph, linked.links, subgraphs, fusion, expansions, (query, chunk, source), chunks, self.scorer.name
         )
         ranking = Ranking(chunks, scores, evidence, brought)
-        reason = "no entity of the graph is named in the query"
-        return dense_fallback(ranking, linked.linked, vectors, self.index.passages, top_k, reason)
+        return dense_fallback(ranking, linked.linked, vectors, self.index.passages, top_k, "passage")
 
     def fuse(self, subgraphs: Subgraphs, vectors: Tensor) -> Fusion:
         """Steps 2 of section 3.3 for a batch; vectors are float32 [B, d]."""

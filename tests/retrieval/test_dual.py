@@ -1,3 +1,7 @@
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pyarrow as pa
 import pytest
 
 from qgrag.errors import ConfigError
@@ -119,6 +123,16 @@ def test_query_without_an_entity_falls_back_to_dense_and_says_so(index):
     assert results[0].evidence["fallback"].startswith("dense retrieval")
     assert len(results[0].hits) == 3
     assert "fallback" not in results[1].evidence
+
+
+def test_entity_that_is_only_mentioned_falls_back_and_says_so(index):
+    graph = index.knowledge_graph
+    mentions = graph.mentions.set_column(3, "titled", pa.array([False] * graph.mentions.num_rows))
+    bare = replace(graph, triples=graph.triples[:0], mentions=mentions)
+    bare_index = SimpleNamespace(**{**vars(index), "knowledge_graph": bare})
+    result = DualRetriever(bare_index, DualConfig()).retrieve([QUERY], top_k=3)[0]
+    assert "no triple or title is about" in result.evidence["fallback"]
+    assert len(result.hits) == 3
 
 
 def test_steps_given_take_the_place_of_the_local_ones(index):

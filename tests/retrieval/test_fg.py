@@ -1,7 +1,11 @@
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pyarrow.compute as pc
 import pytest
 import torch
 
-from qgrag.errors import ConfigError
+from qgrag.errors import ConfigError, MissingComponentError
 from qgrag.extraction.local_query_steps import (
     LocalEntityQuestions,
     LocalEntitySummaries,
@@ -135,6 +139,18 @@ def test_stored_vectors_give_the_same_ranking_and_spare_the_encoder(stored):
 def test_query_without_an_entity_falls_back_to_dense(index):
     result = FGRetriever(index).retrieve(["what is this"], top_k=2)[0]
     assert result.evidence["fallback"].startswith("dense retrieval")
+
+
+def test_graph_without_any_description_is_refused_and_one_without_this_one_falls_back(index):
+    graph = index.knowledge_graph
+    bare = SimpleNamespace(**{**vars(index), "knowledge_graph": replace(graph, descriptions=graph.descriptions[:0])})
+    with pytest.raises(MissingComponentError, match="extractor: entities"):
+        FGRetriever(bare)
+    zinc = graph.names.index("Zinc")
+    bare.knowledge_graph = replace(graph, descriptions=graph.descriptions.filter(pc.field("entity") == zinc))
+    result = FGRetriever(bare, FGConfig(**PLAIN)).retrieve([QUERY], top_k=2)[0]
+    assert "no description is about" in result.evidence["fallback"]
+    assert len(result.hits) == 2
 
 
 @pytest.mark.parametrize("bad", [{"matches": 0}, {"hops": -1}, {"decay": 0.0}, {"max_descriptions": 0}])
