@@ -95,8 +95,8 @@ def to_csr(edge_index: Tensor, edge_weight: Tensor | None = None, *, num_nodes: 
         undirected: also list every edge, self-loops excepted, under its target.
 
     Raises:
-        ValueError: for a shape that does not fit, a negative ``num_nodes``, an id outside ``[0, N)``, a negative, NaN or
-            infinite weight.
+        ValueError: for a shape that does not fit, a negative ``num_nodes``, an id outside ``[0, N)``, a negative, NaN
+            or infinite weight.
     """
     if edge_index.dim() != 2 or edge_index.size(0) != 2:
         raise ValueError(f"edge_index must be [2, E]; got shape {tuple(edge_index.shape)}")

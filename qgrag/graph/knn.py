@@ -67,7 +67,8 @@ def knn_graph(
             about 100 bytes for each of the N k results.
 
     Raises:
-        ValueError: for NaN in ``x``, a shape, method or dtype that is not one of these, or a number below 1.
+        ValueError: for NaN or a norm above 1e18 in ``x``, a shape, method or dtype that is not one of these, or a
+            number below 1.
 
     Example:
         >>> x = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
@@ -129,6 +130,17 @@ def append_knn(
 
     New rows meet all rows, old rows only the new: O(M (N + M) d) for M new rows, and the same result as a build
     from nothing.
+
+    Args:
+        graph: the graph before, of K >= ``k`` neighbours a node: ``index`` int64 and ``score`` float32 ``[N, K]``.
+        x_old: floating ``[N, d]``, its vectors.
+        x_new: floating ``[M, d]``, the vectors to add; they get the ids N to N + M - 1.
+        k: neighbours wanted, at most the graph's.
+        screen: as in :func:`knn_graph`.
+        memory_mb: as in :func:`knn_graph`.
+
+    Returns:
+        The graph of N + M nodes, ``[N + M, k]``.
 
     Raises:
         ValueError: if the graph does not belong to ``x_old`` or holds fewer than ``k`` neighbours a node, or as

@@ -4,7 +4,8 @@ Every pair is multiplied once in the screening dtype (bf16 by default, three tim
 that have it). The rounding errors of that product are bounded by E, so a pair can only be among a node's k best if
 its screened score reaches the node's *bar*: the k-th best screened score seen so far, less 2 E. Pairs over the bar
 are kept as candidates, pruned as the bars rise, and scored again in float64 at the end. The result is exact whatever
-the bars were; better bars only mean fewer candidates.
+the bars were; better bars only mean fewer candidates. Where the bars cannot tell candidates apart, as among many equal
+vectors, they are scored again whenever they fill their memory, and a node's k best stay.
 """
 
 from typing import NamedTuple
@@ -51,7 +52,8 @@ class Screen:
         x: float32 ``[N, d]``.
         k: neighbours wanted.
         dtype: screening dtype, ``torch.bfloat16`` or ``torch.float32``.
-        memory_mb: bound of block buffers and of candidates, half of it each, in MiB.
+        memory_mb: bound of block buffers and of candidates, half of it each, in MiB; 2 N k candidates at least, and
+            those of the ``GROUPS`` groups in hand beside them.
     """
 
     def __init__(self, x: Tensor, k: int, dtype: torch.dtype, memory_mb: int) -> None:
@@ -136,8 +138,12 @@ class Screen:
         self._parts.append(pairs)
         self._held += pairs.owner.numel()
         if self._held > self._limit:
-            self._prune()
-            self._limit = max(self._limit, 2 * self._held)
+            pruned = self._prune()
+            if pruned.owner.numel() > self._limit // 2:
+                self._hold(self._first(self._rescored(pruned)))
+
+    def _hold(self, pairs: Pairs) -> None:
+        self._parts, self._held = [pairs], pairs.owner.numel()
 
     def _prune(self) -> Pairs:
         """Drops candidates under the bars that the candidates themselves raise."""
@@ -150,16 +156,22 @@ class Screen:
         self.bar[full] = torch.maximum(self.bar[full], kth - 2 * self.error)
         kept = score >= self.bar[owner]
         pairs = Pairs(owner[kept], other[kept], score[kept])
-        self._parts, self._held = [pairs], pairs.owner.numel()
+        self._hold(pairs)
         return pairs
 
     def best(self, extra: Pairs | None = None) -> Pairs:
         """The k best pairs of each owner in full precision, by owner, score, id; ``extra`` competes as scored."""
         empty = self.bar.new_empty(0, dtype=torch.int64)
         pairs = self._prune() if self._parts else Pairs(empty, empty, self.bar[:0])
-        pairs = pairs._replace(score=inner_products(self.x, pairs.owner, pairs.other, self.memory_mb))
+        pairs = self._rescored(pairs)
         if extra is not None:
             pairs = Pairs(*(torch.cat(tensors) for tensors in zip(extra, pairs, strict=True)))
+        return self._first(pairs)
+
+    def _rescored(self, pairs: Pairs) -> Pairs:
+        return pairs._replace(score=inner_products(self.x, pairs.owner, pairs.other, self.memory_mb))
+
+    def _first(self, pairs: Pairs) -> Pairs:
         kept = best_of_rows(pairs.owner, pairs.other, pairs.score, self.k)
         return Pairs(pairs.owner[kept], pairs.other[kept], pairs.score[kept])
 

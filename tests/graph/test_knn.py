@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from qgrag.graph import KNNGraph, append_knn, knn_graph, remove_knn
+from qgrag.graph.knn_exact import inner_products
 
 
 def full_sort(x: Tensor, k: int) -> KNNGraph:
@@ -63,6 +64,20 @@ def test_equal_vectors_go_by_id(device: torch.device) -> None:
     assert index[1999].tolist() == [0, 1, 2]
 
 
+def test_candidates_among_equal_vectors_stay_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    scored = []
+
+    def note(x: Tensor, owner: Tensor, other: Tensor, memory_mb: int) -> Tensor:
+        scored.append(owner.numel())
+        return inner_products(x, owner, other, memory_mb)
+
+    monkeypatch.setattr("qgrag.graph.knn_exact.inner_products", note)
+    x = unit(1, 8, 6).expand(1500, 8).clone()
+    x[700] = unit(1, 8, 7)[0]
+    assert_same(knn_graph(x, 2, memory_mb=1), full_sort(x, 2))
+    assert max(scored) < 600_000
+
+
 @settings(deadline=None, max_examples=25, derandomize=True)
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 6), st.integers(0, 2**31))
 def test_append_and_remove_equal_a_build(old: int, new: int, k: int, seed: int) -> None:
@@ -113,6 +128,11 @@ def test_bad_arguments_are_named() -> None:
         knn_graph(broken, 2)
     with pytest.raises(ValueError, match=r"x must be a floating tensor \[N, d\]; got shape \(5,\)"):
         knn_graph(x[:, 0], 2)
+    for large in (torch.full((3, 4), 1e25), torch.full((3, 4), 1e200, dtype=torch.float64)):
+        with pytest.raises(ValueError, match=r"x holds a vector of norm above 1e\+18 in row 0; scale"):
+            knn_graph(large, 2)
+    with pytest.raises(ValueError, match=r"k must be a whole number; got 2\.5"):
+        knn_graph(x, 2.5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="k must be at least 1; got 0"):
         knn_graph(x, 0)
     with pytest.raises(ValueError, match="screen must be"):
