@@ -14,7 +14,7 @@ from qgrag.cli.show import show_estimates, show_usage, write_rows
 from qgrag.errors import ConfigError
 from qgrag.generation.answers import Answer, AnswerConfig, AnswerWriter
 from qgrag.index.reader import Index
-from qgrag.llm.usage import sum_usages
+from qgrag.llm.usage import measure
 from qgrag.retrieval.registry import load_retriever
 from qgrag.retrieval.results import RetrievalResult
 
@@ -49,7 +49,7 @@ def run(arguments: Sequence[str]) -> int:
     config = AnswerConfig(args.style, max(1, args.top_k), args.evidence_tokens)
     index = Index.open(args.index, device=args.device)
     prompts = named_prompts(args)
-    with open_language_model(args) as model:
+    with open_language_model(args) as model, measure() as meter:
         if args.llm_steps and model is None:
             raise ConfigError(f"--llm-steps needs a language model: {HOW_TO_NAME}")
         steps = model if args.llm_steps and not args.dry_run else None
@@ -73,8 +73,7 @@ def run(arguments: Sequence[str]) -> int:
     else:
         for answer, result in zip(answers, results):
             show_answer(console, answer, result, explain=args.explain)
-    usage = sum_usages(*(answer.usage for answer in answers if answer))
-    show_usage(console, usage, "asked of the language model")
+    show_usage(console, meter.to_dict(), "asked of the language model")
     return 0
 
 

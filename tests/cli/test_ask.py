@@ -103,7 +103,8 @@ def test_a_model_that_nothing_asks_is_an_error(built, server, capsys):
 def test_an_answer_comes_with_its_citations_and_what_it_cost(built, server, capsys):
     index = str(built / "index")
     command = ["ask", index, "--retriever", "qcg", "--llm-base-url", server.url, "--llm-model", "stub"]
-    assert main([*command, "--top-k", "1", "Where was Euler born?"]) == 0
+    assert main([*command, "--top-k", "1", "Where was Euler born?", "Where was Euler born?"]) == 0
+    assert len(server.calls) == 1
     shown = printed(capsys)
     assert "Where was Euler born? Basel and so on. [1] euler.txt characters 0-41" in shown
     assert "1 citations of passages that were not shown were taken out" in shown
