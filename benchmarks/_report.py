@@ -13,7 +13,7 @@ Extra = dict[str, Any]
 
 @dataclass
 class Row:
-    """One contender in one case."""
+    """One contender in one case, and the command and setting of OMP_WAIT_POLICY it ran under."""
 
     case: str
     graph: str
@@ -30,6 +30,8 @@ class Row:
     agreement: Any = None
     of_limit: float | None = None
     extra: Extra = field(default_factory=dict)
+    command: str = ""
+    omp_wait_policy: str = ""
 
 
 def rows_of(

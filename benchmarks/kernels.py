@@ -36,6 +36,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -59,12 +60,16 @@ def main() -> None:
     device = torch.device(args.device)
     limits = machine_limits(device)
     machine = describe(args, limits)
-    print("\n".join(f"{key}: {value}" for key, value in machine.items()), flush=True)
+    setting = {
+        "command": "python benchmarks/kernels.py " + " ".join(sys.argv[1:]),
+        "omp_wait_policy": os.environ.get("OMP_WAIT_POLICY", "as the library has it"),
+    }
+    print("\n".join(f"{key}: {value}" for key, value in (setting | machine).items()), flush=True)
     rows = load(args.out) if args.keep else []
     with tempfile.TemporaryDirectory() as folder:
         for found in run(args, device, limits, folder):
             print(table(found), flush=True)
-            rows = replaced(rows, found)
+            rows = replaced(rows, [replace(row, **setting) for row in found])
             save(args.out, machine, rows)
     print(f"wrote {args.out / 'kernels.json'}, kernels.md and kernels-growth.png there")
 
@@ -92,16 +97,14 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 
 def describe(args: argparse.Namespace, limits: dict[str, float]) -> dict[str, object]:
-    """What the figures were taken on."""
+    """What the figures of this run were taken on."""
     name = (
         torch.cuda.get_device_name(0) if args.device.startswith("cuda") else platform.processor() or platform.machine()
     )
     return {
-        "command": "python benchmarks/kernels.py " + " ".join(sys.argv[1:]),
         "device": name,
         "threads": args.threads,
         "torch": torch.__version__,
-        "omp_wait_policy": os.environ.get("OMP_WAIT_POLICY", "as the library has it"),
         "load_average_at_start": os.getloadavg()[0],
         **{key: round(value, 1) for key, value in limits.items()},
     }
@@ -139,8 +142,7 @@ def on_graph(
         for epsilon in args.epsilon if "local" in cases else ():
             results, extra = race_local(graph, batch, args.rounds, epsilon, quick=args.quick)
             share = extra["slots_of_pushed_nodes"] * results[0].per_second / 1e6 / limits["gather1_mrows_s"]
-            case = "local" if len(args.epsilon) == 1 else f"local {epsilon:g}"
-            yield rows_of(case, graph.name, graph.num_nodes, batch, results, extra, share)
+            yield rows_of(f"local {epsilon:g}", graph.name, graph.num_nodes, batch, results, extra, share)
         if "paths" in cases:
             results, extra = race_paths(graph, batch, args.rounds, quick=args.quick)
             share = extra["two_hop_slots"] * results[0].per_second / 1e6 / limits["gather1_mrows_s"]
