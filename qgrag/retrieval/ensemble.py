@@ -20,7 +20,7 @@ class EnsembleConfig:
     """Which rankings are fused, and how.
 
     Args:
-        members: names of retrievers, or YAML files that configure them.
+        members: names of retrievers, or YAML files that configure them; evidence and usage call them so.
         weights: one for each member; empty gives each 1.
         fusion: `rank` adds weight / (k + rank), the reciprocal rank fusion of Cormack et al. (2009); `score` adds
             weight times the member's scores, standardised over the chunks that it found for the query, those that it
@@ -36,8 +36,10 @@ class EnsembleConfig:
     depth: int = 50
 
     def __post_init__(self) -> None:
-        if not self.members:
-            raise ConfigError("ensemble.members is empty; name two retrievers at least")
+        if len(set(self.members)) < max(2, len(self.members)):
+            raise ConfigError(
+                f"ensemble.members must name two retrievers at least, each once, not {list(self.members)}"
+            )
         if self.weights and len(self.weights) != len(self.members):
             raise ConfigError(
                 f"ensemble.weights must have one weight for each of the {len(self.members)} members, "
@@ -93,7 +95,7 @@ class EnsembleRetriever(Retriever):
         query, chunk, score = pool_pairs(query, chunk, vote, len(self.index.chunks), "sum")
         chunks, scores = top_pairs(query, chunk, score, len(queries), top_k)
         evidence = [
-            {"members": {m.name: dict(r.evidence[b]) if r.evidence else {} for m, r in zip(self.members, rankings)}}
+            {"members": {m: dict(r.evidence[b]) if r.evidence else {} for m, r in zip(self.config.members, rankings)}}
             for b in range(len(queries))
         ]
         return Ranking(chunks, scores, evidence, self._brought(rankings, chunks), self._usage(rankings, len(queries)))
@@ -108,11 +110,11 @@ class EnsembleRetriever(Retriever):
                 items[chunk] = [
                     {
                         "kind": "vote",
-                        "retriever": member.name,
+                        "retriever": member,
                         "rank": places[m][query][chunk] + 1,
                         "evidence": rankings[m].hit_evidence[query].get(chunk, []) if rankings[m].hit_evidence else [],
                     }
-                    for m, member in enumerate(self.members)
+                    for m, member in enumerate(self.config.members)
                     if chunk in places[m][query]
                 ]
             brought.append(items)
@@ -120,7 +122,7 @@ class EnsembleRetriever(Retriever):
 
     def _usage(self, rankings: Sequence[Ranking], size: int) -> list[dict[str, Any]]:
         return [
-            {member.name: r.usage[b] for member, r in zip(self.members, rankings) if r.usage and r.usage[b]}
+            {member: r.usage[b] for member, r in zip(self.config.members, rankings) if r.usage and r.usage[b]}
             for b in range(size)
         ]
 
