@@ -35,6 +35,7 @@ class FGConfig:
             most similar to the query. The paper reads all.
         expansion: whether the strong context and the searches are there; without them only the weak matches
             speak.
+        questions: m, questions that a language model asks about each entity.
         summaries: whether descriptions are condensed in the light of the query; without it all count alike.
         summary_sentences: sentences of a local summary.
         novelty: weight of being unlike what the local summary holds already, from 0 to 1.
@@ -48,6 +49,7 @@ class FGConfig:
     max_nodes: int = 100
     max_descriptions: int = 40
     expansion: bool = True
+    questions: int = 5
     summaries: bool = True
     summary_sentences: int = 5
     novelty: float = 0.3
@@ -56,7 +58,7 @@ class FGConfig:
     linking: EntityLinkerConfig = field(default_factory=EntityLinkerConfig)
 
     def __post_init__(self) -> None:
-        for name in ("matches", "max_nodes", "max_descriptions", "summary_sentences"):
+        for name in ("matches", "max_nodes", "max_descriptions", "questions", "summary_sentences"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"fg.{name} must be at least 1, not {getattr(self, name)}")
         if self.hops < 0 or self.dense_weight < 0:
@@ -124,7 +126,7 @@ class FGRetriever(Retriever):
 
     def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
         assert vectors is not None
-        linked = link_entities(queries, self._linker, self.index.embedder.encode_queries, self._entities)
+        linked = link_entities(queries, self._linker, self.index.embedder.encode, self._entities)
         context = self.expand(linked.nodes, vectors)
         told = self.told(context, vectors)
         questions, summaries = self.condense(queries, context, told)

@@ -27,7 +27,7 @@ def llm_steps(retriever: str, config: Any, model: LanguageModel, prompts: Prompt
     if retriever == "fg":
         return {
             "entities": LLMQueryEntities(model, prompts),
-            "questions": LLMEntityQuestions(model, prompts),
+            "questions": LLMEntityQuestions(model, prompts, config.questions),
             "summarise": LLMEntitySummaries(model, prompts),
         }
     if retriever in ("qmkgf", "kg"):

@@ -68,10 +68,20 @@ def test_each_hit_tells_who_voted_and_why(index):
     assert result.usage == {"one": {"calls": 1}, "two": {"calls": 1}}
 
 
+def test_two_settings_of_one_retriever_keep_their_own_evidence_and_usage(index):
+    members = [ONE, member("one", [[3, -1, -1]], [[1.0, -torch.inf, -torch.inf]])]
+    settings = EnsembleConfig(members=("one.yaml", "other.yaml"))
+    result = EnsembleRetriever(index, settings, members=members).retrieve(["q"])[0]
+    assert set(result.evidence["members"]) == set(result.usage) == {"one.yaml", "other.yaml"}
+    assert {vote["retriever"] for hit in result.hits for vote in hit.evidence} == {"one.yaml", "other.yaml"}
+
+
 @pytest.mark.parametrize(
     ("bad", "what"),
     [
-        ({"members": ()}, "members"),
+        ({"members": ()}, "two retrievers"),
+        ({"members": ("dual",)}, "two retrievers"),
+        ({"members": ("dual", "dual")}, "each once"),
         ({"weights": (1.0,)}, "weights"),
         ({"weights": (-1.0, 1.0, 1.0)}, "weights"),
         ({"weights": (0.0, 0.0, 0.0)}, "weights"),
@@ -89,6 +99,7 @@ def test_model_given_takes_the_steps_of_every_member(index):
     dual, fg = retriever.members
     assert isinstance(dual._implicit, LLMImplicitNodes)
     assert isinstance(fg._summarise, LLMEntitySummaries)
+    assert load_retriever(index, "fg", questions=2, model=model)._questions.count == 2  # type: ignore[attr-defined]
 
 
 def test_ensemble_may_not_hold_itself(index):
