@@ -107,7 +107,14 @@ def _bringer(item: Mapping[str, Any], title: str) -> str:
         case "description":
             return str(item["of"])
         case "triple":
-            return str(item["tail"] if item["tail"] == title else item["head"])
+            return _end(item, title)
+        case "search" if item["joined_with"] == "triple":
+            return _end(item, title)
         case "search" if item["joined_with"] == "entity":
             return str(item["item"])
     return ""
+
+
+def _end(item: Mapping[str, Any], title: str) -> str:
+    """The end of a triple that is a hit's title; else its head."""
+    return str(item["tail"] if item["tail"] == title else item["head"])

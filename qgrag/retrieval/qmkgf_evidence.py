@@ -70,9 +70,10 @@ def qmkgf_evidence(
     brought: list[dict[int, list[dict[str, Any]]]] = [{} for _ in links]
     for query, chunk, source in zip(*(column.tolist() for column in found), strict=True):
         if chunk in wanted[query]:
-            item = {"kind": "search", "joined_with": "", "item": ""}
+            item: dict[str, str] = {"kind": "search", "joined_with": "", "item": ""}
             if source >= 0:
                 item |= {"joined_with": expansions.kinds[source], "item": expansions.items[source]}
+                item |= expansions.ends[source]
             brought[query][chunk] = [item]
     return evidence, brought
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from qgrag.index.knowledge_graph import KnowledgeGraph
-from qgrag.retrieval.entity_linking import EncodeQueries
+from qgrag.retrieval.entity_linking import Encode
 from qgrag.retrieval.qmkgf_fusion import Fusion
 
 Join = Literal["vectors", "text"]
@@ -25,12 +25,14 @@ class Expansions(NamedTuple):
         kinds: `entity`, `relation` or `triple` of each.
         items: what each query was joined with.
         vectors: float32 [X, d], unit vectors of the joined queries.
+        ends: `head` and `tail` of the triple, nothing for an entity or a relation.
     """
 
     query: Tensor
     kinds: list[str]
     items: list[str]
     vectors: Tensor
+    ends: list[dict[str, str]]
 
 
 def expand_queries(
@@ -39,7 +41,7 @@ def expand_queries(
     fusion: Fusion,
     graph: KnowledgeGraph,
     limit: int,
-    encode: EncodeQueries,
+    encode: Encode,
     join: Join,
 ) -> Expansions:
     """Each query joined with each entity, relation and triple of its fused subgraph, a search of its own.
@@ -53,14 +55,15 @@ def expand_queries(
         fusion: of each query.
         graph: of the index.
         limit: searches of a query, at most.
-        encode: texts -> unit vectors.
+        encode: texts -> unit vectors: queries where `join` is `text`, else names, as the graph's were encoded.
         join: `text` encodes the query and the item as one text; `vectors` adds their unit vectors, which costs
             the encoder nothing where the graph holds the item's vector.
     """
     owners, kinds, sources, items = [], [], [], []
     triples = fusion.triples.values
-    columns = (graph.triple_texts(triples.tolist()), *graph.edge_index[:, triples].tolist())
-    statements = enumerate(zip(*columns, graph.relation_ids[triples].tolist(), strict=True))
+    heads, tails = graph.edge_index[:, triples].tolist()
+    columns = (graph.triple_texts(triples.tolist()), heads, tails, graph.relation_ids[triples].tolist())
+    statements = enumerate(zip(*columns, strict=True))
     for number, count in enumerate(fusion.triples.counts().tolist()):
         found: dict[tuple[int, str], int] = {}
         for place, (text, head, tail, relation) in islice(statements, count):
@@ -79,11 +82,15 @@ def expand_queries(
     else:
         made = _item_vectors(_long(kinds), _long(sources), items, fusion, graph, encode)
         made = normalize(vectors[query] + made, dim=1)
-    return Expansions(query, [KINDS[kind] for kind in kinds], items, made)
+    ends = [
+        {"head": graph.names[heads[source]], "tail": graph.names[tails[source]]} if kind == TRIPLE else {}
+        for kind, source in zip(kinds, sources, strict=True)
+    ]
+    return Expansions(query, [KINDS[kind] for kind in kinds], items, made, ends)
 
 
 def _item_vectors(
-    kind: Tensor, source: Tensor, items: Sequence[str], fusion: Fusion, graph: KnowledgeGraph, encode: EncodeQueries
+    kind: Tensor, source: Tensor, items: Sequence[str], fusion: Fusion, graph: KnowledgeGraph, encode: Encode
 ) -> Tensor:
     """Unit vectors of the items, float32 [X, d]; only entities that the graph did not embed are encoded."""
     stored = {ENTITY: graph.vectors, RELATION: graph.relation_vectors, TRIPLE: fusion.vectors}

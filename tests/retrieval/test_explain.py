@@ -118,6 +118,8 @@ SEARCH = {"kind": "search", "joined_with": "entity", "item": "Bo"}
         ([TRIPLE], "Film"),
         ([{**TRIPLE, "tail": "Title"}], "Title"),
         ([SEARCH], "Bo"),
+        ([{**SEARCH, "joined_with": "triple", "item": "Film stars Bo", "head": "Film", "tail": "Bo"}], "Film"),
+        ([{**SEARCH, "joined_with": "triple", "item": "Film is Title", "head": "Film", "tail": "Title"}], "Title"),
         ([{"kind": "vote", "retriever": "fg", "rank": 1, "evidence": [DESCRIPTION]}], "Ada"),
     ],
 )
