@@ -175,7 +175,7 @@ class DualRetriever(Retriever):
         def similarity(query: Tensor, triple: Tensor) -> Tensor:
             return relations[query, self.graph.relation_ids[triple]]
 
-        linked = link_entities(queries, self._linker, self.index.embedder.encode_queries, self._entities)
+        linked = link_entities(queries, self._linker, self.index.embedder.encode, self._entities)
         hop = one_hop(self._csr, linked.nodes, similarity, self.config.max_triples)
         parts = [(linked.nodes.batch(), linked.nodes.values, linked.weights, 0)]
         if self.config.implicit_nodes:

@@ -24,7 +24,7 @@ ALIAS_SCORE = 0.95
 SHORT_FORM_SCORE = 0.9
 Bearer = tuple[int, How, float]
 Form = tuple[str, ...]
-EncodeQueries = Callable[[Sequence[str]], Tensor]
+Encode = Callable[[Sequence[str]], Tensor]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ class Link:
         how: `exact`: the canonical name, by its key or as a title; `alias`: another spelling of it, or its name
             without the bracket or the comma suffix; `fuzzy`: spelt nearly alike; `embedding`: the nearest name by
             cosine.
-        score: from 0 to 1; 1 for exact, 0.95 for another spelling, 0.9 for a short form, else the similarity.
+        score: from 0 to 1; 1 for exact, 0.95 for another spelling, 0.9 for a short form; for a near spelling, that
+            times the similarity; for the nearest name, the cosine.
     """
 
     surface: str
@@ -99,7 +100,7 @@ class EntityLinker:
         self._forms = _forms(graph, self._rows, self._titled)
         self._matcher = NameMatcher({form: form for form in self._forms})
 
-    def link_queries(self, queries: Sequence[str], encode: EncodeQueries | None = None) -> list[list[Link]]:
+    def link_queries(self, queries: Sequence[str], encode: Encode | None = None) -> list[list[Link]]:
         """The entities that queries name, in the order of their text.
 
         Known names are found whatever their capitals, the longest first, so that a title that holds 'or' or
@@ -108,7 +109,8 @@ class EntityLinker:
 
         Args:
             queries: B texts.
-            encode: texts -> unit vectors, float32 [n, d]; None leaves the vectors out.
+            encode: names -> unit vectors, float32 [n, d], as the graph's names were encoded; None leaves the
+                vectors out.
 
         Returns:
             B lists; of equal names in a query only the first is linked. Empty where nothing could be linked.
@@ -124,7 +126,7 @@ class EntityLinker:
             found[number] += links
         return [_in_order(links) for links in found]
 
-    def link_names(self, names: Sequence[Sequence[str]], encode: EncodeQueries | None = None) -> list[list[Link]]:
+    def link_names(self, names: Sequence[Sequence[str]], encode: Encode | None = None) -> list[list[Link]]:
         """The entities that given names mean, as `link_queries` does for the names that it finds itself.
 
         Args:
@@ -202,7 +204,7 @@ class EntityLinker:
         named = [b for b in bearers if b[0] in marks and (marks[b[0]] - shared) & words]
         return named or bearers
 
-    def _near(self, rest: Sequence[tuple[int, str, int, int]], encode: EncodeQueries | None) -> list[list[Link]]:
+    def _near(self, rest: Sequence[tuple[int, str, int, int]], encode: Encode | None) -> list[list[Link]]:
         links = [self._spelt(surface, start, end) for _, surface, start, end in rest]
         open_rows = [row for row, found in enumerate(links) if not found]
         if encode is None or not open_rows or self.config.embedding >= 1 or not len(self.graph.vectors):
@@ -223,14 +225,19 @@ class EntityLinker:
         key = entity_key(surface)
         if self.config.fuzzy >= 1 or not key:
             return []
-        return [
-            Link(surface, start, end, self._rows[row], self.graph.names[self._rows[row]], "fuzzy", similarity)
-            for row, similarity in self._spelling(key, self.config.fuzzy, self.config.candidates)
-        ]
+        index, forms = self._spelling
+        scores: dict[int, float] = {}
+        for place, similarity in index(key, self.config.fuzzy, self.config.candidates):
+            for row, (_, score) in self._forms[forms[place]].items():
+                scores[row] = max(similarity * score, scores.get(row, 0.0))
+        best = sorted(scores, key=lambda row: (-scores[row], -self._mentions[row], row))[: self.config.candidates]
+        return [Link(surface, start, end, row, self.graph.names[row], "fuzzy", scores[row]) for row in best]
 
     @cached_property
-    def _spelling(self) -> SpellingIndex:
-        return SpellingIndex([entity_key(self.graph.names[row]) for row in self._rows])
+    def _spelling(self) -> tuple[SpellingIndex, list[Form]]:
+        """Near spellings among all forms of all names, and the form of each of its rows."""
+        forms = list(self._forms)
+        return SpellingIndex([entity_key(" ".join(form)) for form in forms]), forms
 
     @cached_property
     def _vectors(self) -> VectorIndex:

@@ -13,7 +13,7 @@ from qgrag.graph.ragged import pieces
 from qgrag.graph.top import rank_within
 from qgrag.index.vectors import VectorIndex
 from qgrag.retrieval.base import Ranking
-from qgrag.retrieval.entity_linking import EncodeQueries, EntityLinker, Link
+from qgrag.retrieval.entity_linking import Encode, EntityLinker, Link
 
 BYTES_A_SLOT = 64
 
@@ -39,14 +39,14 @@ class LinkedQueries:
 
 
 def link_entities(
-    queries: Sequence[str], linker: EntityLinker, encode: EncodeQueries, step: QueryEntities | None
+    queries: Sequence[str], linker: EntityLinker, encode: Encode, step: QueryEntities | None
 ) -> LinkedQueries:
     """The entities that queries mean.
 
     Args:
         queries: B texts.
         linker: to the graph.
-        encode: texts -> unit vectors.
+        encode: names -> unit vectors, as the graph's names were encoded.
         step: takes names from the queries; None reads off them every name that the graph knows.
     """
     if step is None:

@@ -65,7 +65,7 @@ class KGRetriever(Retriever):
     def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
         assert vectors is not None
         relations = vectors @ self.graph.relation_vectors.T
-        linked = link_entities(queries, self._linker, self.index.embedder.encode_queries, self._entities)
+        linked = link_entities(queries, self._linker, self.index.embedder.encode, self._entities)
         hop = one_hop(
             self._csr,
             linked.nodes,
@@ -93,7 +93,7 @@ class KGRetriever(Retriever):
         rows, place = torch.unique(triple, return_inverse=True)
         if not len(rows):
             return query, triple, vectors.new_empty(0)
-        made = self.index.embedder.encode_queries(self.graph.triple_texts(rows.tolist()))
+        made = self.index.embedder.encode(self.graph.triple_texts(rows.tolist()))
         score = (made[place] * vectors[query]).sum(1)
         kept = top_per_group(query, score, self.config.triples)
         return query[kept], triple[kept], score[kept]

@@ -93,7 +93,7 @@ class QMKGFRetriever(Retriever):
 
     def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
         assert vectors is not None
-        linked = link_entities(queries, self._linker, self.index.embedder.encode_queries, self._entities)
+        linked = link_entities(queries, self._linker, self.index.embedder.encode, self._entities)
         subgraphs = build_subgraphs(
             self.graph,
             linked.nodes,
@@ -103,15 +103,9 @@ class QMKGFRetriever(Retriever):
             max_neighbours=self.config.max_neighbours,
         )
         fusion = self.fuse(subgraphs, vectors)
-        expansions = expand_queries(
-            queries,
-            vectors,
-            fusion,
-            self.graph,
-            self.config.max_expansions,
-            self.index.embedder.encode_queries,
-            self.config.join,
-        )
+        embedder, join = self.index.embedder, self.config.join
+        encode = embedder.encode_queries if join == "text" else embedder.encode
+        expansions = expand_queries(queries, vectors, fusion, self.graph, self.config.max_expansions, encode, join)
         query, chunk, score, source = self.search(vectors, expansions)
         chunks, scores = top_pairs(query, chunk, score, len(queries), top_k)
         evidence, brought = qmkgf_evidence(

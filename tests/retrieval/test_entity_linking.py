@@ -118,6 +118,14 @@ def test_misspelt_name_is_found_by_spelling(linker):
     assert strict.link_queries(["Who directed Blind Mans Eyez?"]) == [[]]
 
 
+def test_misspelt_short_form_reaches_the_title_it_stands_for():
+    linker = EntityLinker(graph_of(["Solaris (1972 film)", "John Ernest, Duke of Saxe-Eisenach"]))
+    for query, name in (("Who made the film Solariss?", "Solaris (1972 film)"), ("Was Jon Ernest a duke?", TITLES[8])):
+        (link,) = linker.link_queries([query])[0]
+        assert (link.name, link.how) == (name, "fuzzy")
+        assert 0.85 * 0.9 <= link.score < 0.9
+
+
 def test_unknown_name_is_found_by_its_vector_and_only_with_one():
     vectors = {"Big Apple": [0.9, 0.1], "New York City": [0.95, 0.0], "Riga": [0.0, 1.0]}
     graph = graph_of(["New York City", "Riga"], vectors=vectors)

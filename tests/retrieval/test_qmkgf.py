@@ -8,6 +8,8 @@ from qgrag.graph import Ragged
 from qgrag.index.knowledge_graph import KnowledgeGraphConfig
 from qgrag.models.reward import RewardConfig, RewardModel
 from qgrag.models.reward_checkpoint import Encoder
+from qgrag.retrieval.dual import DualRetriever
+from qgrag.retrieval.kg import KGRetriever
 from qgrag.retrieval.qmkgf import QMKGFConfig, QMKGFRetriever
 from qgrag.retrieval.qmkgf_subgraphs import build_subgraphs
 from qgrag.retrieval.query_expansion import expand_queries
@@ -112,7 +114,8 @@ def test_strategies_of_table_7(index):
 def test_expanded_query_brings_what_the_query_alone_does_not(index):
     result = run(index, nodes=2, search_depth=1, join="text")
     hit = next(hit for hit in result.hits if hit.document_id == "d1")
-    assert hit.evidence == ({"kind": "search", "joined_with": "triple", "item": "Bo taught Ed"},)
+    found_by = {"kind": "search", "joined_with": "triple", "item": "Bo taught Ed", "head": "Bo", "tail": "Ed"}
+    assert hit.evidence == (found_by,)
     bounded = run(index, nodes=2, max_expansions=1).evidence
     assert bounded["fused"]
 
@@ -213,6 +216,19 @@ def test_entities_of_a_query_are_merged_by_kind(index):
     assert (names[3][0], set(names[3])) == ("Bo", {"Bo", "Ada", "Ed"})
     assert names[6:] == [[], [], []]
     assert made.num_queries == 3
+
+
+def test_names_and_triples_are_encoded_as_the_index_encoded_them():
+    own = hand_index(ROWS, VECTORS | {"Zed": [0, 0.9]})
+    query = "Who knows Zed?"
+
+    def refuse(texts):
+        raise AssertionError(f"encoded as queries: {texts}")
+
+    vectors = own.embedder.encode([query])
+    own.embedder.encode_queries = refuse
+    for retriever in (QMKGFRetriever(own), KGRetriever(own), DualRetriever(own)):
+        assert retriever.rank([query], vectors, 3).evidence[0]["links"][0]["how"] == "embedding"
 
 
 def test_query_without_an_entity_falls_back_to_dense(index):
