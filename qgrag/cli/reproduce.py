@@ -160,20 +160,24 @@ def finish(recipe: Recipe, cells: Cells, out: Path, console: Console, *, smoke: 
 
 
 def recipes_table(data: Path | None, args: Namespace) -> Table:
-    table = Table(title="recipes", title_justify="left", box=SIMPLE_HEAD)
-    for column in ("name", "paper", "table", "data sets", "needs", "missing"):
+    caption = "--check NAME tells what is missing and how to get it"
+    table = Table(title="recipes", title_justify="left", box=SIMPLE_HEAD, caption=caption, caption_justify="left")
+    for column in ("name", "paper", "table"):
+        table.add_column(column, no_wrap=True)
+    for column in ("data sets", "model", "missing"):
         table.add_column(column, overflow="fold")
     for name in recipe_names():
         recipe = with_endpoint(load_recipe(name), args)
         needs = needs_of(recipe, data)
-        missing = [need.what for need in needs if need.required and not need.here]
+        required = [need for need in needs if need.required]
+        missing = sum(not need.here for need in required)
         table.add_row(
             name,
             recipe.paper,
             recipe.table,
             ", ".join(recipe.datasets),
             recipe.llm.model,
-            "nothing" if not missing else "; ".join(missing),
+            f"{missing} of {len(required)}" if missing else "nothing",
         )
     return table
 

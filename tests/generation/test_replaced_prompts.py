@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from qgrag.corpus.records import Chunk
+from qgrag.corpus.records import Chunk, Document
+from qgrag.evaluation.qfs import LLMQuestionMaker
 from qgrag.extraction.llm_entities import LLMEntityExtractor
 from qgrag.extraction.llm_entity_questions import LLMEntityQuestions
 from qgrag.extraction.llm_entity_summaries import LLMEntitySummaries
@@ -26,6 +27,7 @@ from qgrag.retrieval.results import Hit, RetrievalResult
 from tests.llm.server import Answer, Call, connected, say, serving
 
 CHUNKS = [Chunk("a", 0, 0, 29, "Mira Tolland lives in Port Esk.", "Port Esk")]
+DOCUMENTS = [Document("a", CHUNKS[0].text)]
 RESULTS = [RetrievalResult("Where?", "naive", (Hit("a-0", "a", ("a",), 0, 29, 1.0, CHUNKS[0].text),))]
 TRIPLES = [[Triple("Mira Tolland", "lives in", "Port Esk")]]
 
@@ -45,6 +47,8 @@ STEPS: dict[str, Callable[[LanguageModel, Prompts], object]] = {
     "judge_correct": lambda m, p: CorrectnessJudge(m, p)(["Where?"], [["here"]], ["there"]),
     "judge_pair": lambda m, p: PairwiseJudge(m, p)(["Where?"], ["here"], ["there"]),
     "judge_subgraph": lambda m, p: SubgraphJudge(m, p)(["Where?"], TRIPLES),
+    "qfs_users": lambda m, p: LLMQuestionMaker(m, prompts=p)(DOCUMENTS),
+    "qfs_questions": lambda m, p: LLMQuestionMaker(m, prompts=p)(DOCUMENTS),
 }
 
 
@@ -52,7 +56,8 @@ def behave(call: Call) -> Answer:
     """Something of everything, so that steps which ask on have a reason to."""
     pair = {"question": f"Who lives in Port Esk, number {call.number}?", "answer": "Mira Tolland"}
     entity = {"name": "Mira Tolland", "type": "PERSON", "description": "Lives in Port Esk."}
-    return say(json.dumps({"pairs": [pair], "entities": [entity], "relations": []}))
+    user = {"user": "a newcomer", "tasks": ["find a house"]}
+    return say(json.dumps({"pairs": [pair], "entities": [entity], "relations": [], "users": [user], "questions": []}))
 
 
 @pytest.mark.parametrize("name", REPLACEABLE)
