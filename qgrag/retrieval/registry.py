@@ -42,10 +42,11 @@ def load_retriever(
             `retriever: NAME` and the retriever's parameters.
         model: takes the steps that a language model can take, in place of rules.
         prompts: what it is asked with.
-        parameters: fields of the retriever's configuration, over those of the file.
+        parameters: fields of the retriever's configuration, over those of the file; `llm_steps` lists the steps that
+            are the model's, all that it can take if left out.
 
     Raises:
-        ConfigError: unknown name or parameter, or a value out of range.
+        ConfigError: unknown name, parameter or step, or a value out of range.
         MissingComponentError: the index lacks the graph that the retriever needs.
     """
     where = "retriever"
@@ -61,10 +62,16 @@ def load_retriever(
     module_name, retriever_name, config_name = RETRIEVERS[name]
     module = import_module(module_name)
     retriever: type[Retriever] = getattr(module, retriever_name)
+    wanted = parameters.pop("llm_steps", None)
     if config_name is None:
         if parameters:
             raise ConfigError(f"{where}: {name} takes no parameters, but {', '.join(parameters)} was given")
         return retriever(index)
     config = from_plain(getattr(module, config_name), parameters, where=where)
     steps = llm_steps(name, config, model, prompts) if model is not None else {}
+    if wanted is not None and model is not None:
+        for step in wanted:
+            if step not in steps:
+                raise ConfigError(unknown_name(f"{where}: llm_steps", step, steps))
+        steps = {step: made for step, made in steps.items() if step in wanted}
     return retriever(index, config, **steps)  # type: ignore[call-arg]

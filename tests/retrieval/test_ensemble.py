@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from qgrag.errors import ConfigError
+from qgrag.extraction.llm_entity_questions import LLMEntityQuestions
 from qgrag.extraction.llm_entity_summaries import LLMEntitySummaries
 from qgrag.extraction.llm_implicit_nodes import LLMImplicitNodes
 from qgrag.retrieval.base import Ranking
@@ -100,6 +101,17 @@ def test_model_given_takes_the_steps_of_every_member(index):
     assert isinstance(dual._implicit, LLMImplicitNodes)
     assert isinstance(fg._summarise, LLMEntitySummaries)
     assert load_retriever(index, "fg", questions=2, model=model)._questions.count == 2  # type: ignore[attr-defined]
+
+
+def test_model_takes_the_listed_steps_alone(index, tmp_path):
+    path = tmp_path / "fg.yaml"
+    path.write_text("retriever: fg\nllm_steps: [summarise]\n")
+    model: Any = SimpleNamespace()
+    fg: Any = load_retriever(index, str(path), model=model)
+    assert isinstance(fg._summarise, LLMEntitySummaries)
+    assert not isinstance(fg._questions, LLMEntityQuestions)
+    with pytest.raises(ConfigError, match="did you mean 'questions'"):
+        load_retriever(index, "fg", model=model, llm_steps=["question"])
 
 
 def test_ensemble_may_not_hold_itself(index):
