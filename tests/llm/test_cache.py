@@ -169,10 +169,12 @@ def test_answers_before_an_endpoint_broke_are_kept(tmp_path: Path) -> None:
 
 
 RUN = """
+import signal
 import sys
 from pathlib import Path
 from qgrag.llm.config import LLMConfig, Pace
 from qgrag.llm.load import load_language_model
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background hands on a deaf ear
 config = LLMConfig(model="stub", base_url=sys.argv[1], pace=Pace(concurrency=2))
 model = load_language_model(config, Path(sys.argv[2]))
 model.complete([[{"role": "user", "content": str(i)}] for i in range(30)], step="test")
