@@ -62,11 +62,11 @@ def load_retriever(
     module_name, retriever_name, config_name = RETRIEVERS[name]
     module = import_module(module_name)
     retriever: type[Retriever] = getattr(module, retriever_name)
-    wanted = parameters.pop("llm_steps", None)
     if config_name is None:
         if parameters:
             raise ConfigError(f"{where}: {name} takes no parameters, but {', '.join(parameters)} was given")
         return retriever(index)
+    wanted = parameters.pop("llm_steps", None)
     config = from_plain(getattr(module, config_name), parameters, where=where)
     steps = llm_steps(name, config, model, prompts) if model is not None else {}
     if wanted is not None and model is not None:

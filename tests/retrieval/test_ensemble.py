@@ -112,6 +112,8 @@ def test_model_takes_the_listed_steps_alone(index, tmp_path):
     assert not isinstance(fg._questions, LLMEntityQuestions)
     with pytest.raises(ConfigError, match="did you mean 'questions'"):
         load_retriever(index, "fg", model=model, llm_steps=["question"])
+    with pytest.raises(ConfigError, match="naive takes no parameters, but llm_steps"):
+        load_retriever(index, "naive", model=model, llm_steps=["entities"])
 
 
 def test_ensemble_may_not_hold_itself(index):
