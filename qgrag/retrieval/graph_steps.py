@@ -11,6 +11,7 @@ from qgrag.extraction.query_steps import QueryEntities
 from qgrag.graph import CSR, Ragged
 from qgrag.graph.ragged import pieces
 from qgrag.graph.top import rank_within
+from qgrag.index.knowledge_graph import KnowledgeGraph
 from qgrag.index.vectors import VectorIndex
 from qgrag.retrieval.base import Ranking
 from qgrag.retrieval.entity_linking import Encode, EntityLinker, Link
@@ -156,3 +157,16 @@ def _widened(table: Tensor, width: int, filler: float) -> Tensor:
     wide = table.new_full((len(table), width), filler)
     wide[:, : table.shape[1]] = table
     return wide
+
+
+def vectors_of_triples(graph: KnowledgeGraph, rows: Tensor, encode: Encode) -> Tensor:
+    """Unit vectors of triples, float32 ``[R, d]``: the graph's where it holds them, else encoded.
+
+    Args:
+        graph: whose triples they are.
+        rows: int64 ``[R]``, triples; each once, so that none is encoded twice.
+        encode: texts -> unit vectors.
+    """
+    if len(graph.triple_vectors):
+        return graph.triple_vectors[rows]
+    return encode(graph.triple_texts(rows.tolist()))

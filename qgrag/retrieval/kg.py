@@ -14,7 +14,14 @@ from qgrag.graph import to_csr
 from qgrag.index.reader import Index
 from qgrag.retrieval.base import Ranking, Retriever
 from qgrag.retrieval.entity_linking import EntityLinker, EntityLinkerConfig
-from qgrag.retrieval.graph_steps import OneHop, dense_fallback, link_entities, one_hop, top_per_group
+from qgrag.retrieval.graph_steps import (
+    OneHop,
+    dense_fallback,
+    link_entities,
+    one_hop,
+    top_per_group,
+    vectors_of_triples,
+)
 from qgrag.retrieval.pooling import pool_pairs, top_pairs
 
 
@@ -93,7 +100,7 @@ class KGRetriever(Retriever):
         rows, place = torch.unique(triple, return_inverse=True)
         if not len(rows):
             return query, triple, vectors.new_empty(0)
-        made = self.index.embedder.encode(self.graph.triple_texts(rows.tolist()))
+        made = vectors_of_triples(self.graph, rows, self.index.embedder.encode)
         score = (made[place] * vectors[query]).sum(1)
         kept = top_per_group(query, score, self.config.triples)
         return query[kept], triple[kept], score[kept]

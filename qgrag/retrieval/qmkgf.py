@@ -13,7 +13,7 @@ from qgrag.extraction.query_steps import QueryEntities
 from qgrag.index.reader import Index
 from qgrag.retrieval.base import Ranking, Retriever
 from qgrag.retrieval.entity_linking import EntityLinker, EntityLinkerConfig
-from qgrag.retrieval.graph_steps import dense_fallback, link_entities, top_per_group
+from qgrag.retrieval.graph_steps import dense_fallback, link_entities, top_per_group, vectors_of_triples
 from qgrag.retrieval.pair_scores import paired_dots
 from qgrag.retrieval.pooling import pool_pairs, top_pairs
 from qgrag.retrieval.qmkgf_evidence import qmkgf_evidence
@@ -117,17 +117,12 @@ class QMKGFRetriever(Retriever):
     def fuse(self, subgraphs: Subgraphs, vectors: Tensor) -> Fusion:
         """Steps 2 of section 3.3 for a batch; vectors are float32 [B, d]."""
         rows, place = torch.unique(subgraphs.triples, return_inverse=True)
-        triple_vectors = self._triple_vectors(rows)[place]
+        triple_vectors = vectors_of_triples(self.graph, rows, self.index.embedder.encode)[place]
         scores = None
         if self.scorer.model is not None:
             owners = vectors.repeat_interleave(len(KINDS), dim=0)
             scores = self.scorer.model.score_subgraphs(owners, triple_vectors, subgraphs.ptr).view(-1, len(KINDS))
         return fuse(subgraphs, triple_vectors, vectors, scores, self.config.strategy)
-
-    def _triple_vectors(self, rows: Tensor) -> Tensor:
-        if len(self.graph.triple_vectors):
-            return self.graph.triple_vectors[rows]
-        return self.index.embedder.encode(self.graph.triple_texts(rows.tolist()))
 
     def search(self, vectors: Tensor, expansions: Expansions) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The union of all searches of each query, reranked: query, chunk, score and best expansion, [P]
