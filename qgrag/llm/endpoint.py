@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,12 +18,13 @@ from qgrag.llm.endpoint_session import EndpointSession, UnusableAnswerError
 from qgrag.llm.errors import LLMUnavailableError
 from qgrag.llm.open_calls import OpenCalls
 from qgrag.llm.records import Reply, Request
-from qgrag.llm.structured import Ladder, Rung, with_format
+from qgrag.llm.structured import Ladder, Rung, ignores_format, with_format
 from qgrag.llm.tokens import estimate_message_tokens
 
 logger = logging.getLogger(__name__)
 
 FAILURES_IN_A_ROW = 8
+Answer = tuple[Reply, Fault | None]
 ENDPOINT_FAULTS = frozenset({"rate_limit", "server", "timeout", "connection"})
 
 
@@ -75,16 +76,18 @@ class EndpointBackend:
 
         async def attempt() -> Reply:
             nonlocal spent
-            started = time.monotonic()
-            response = await self._post_structured(request)
-            self._answered, self._failed_in_a_row = True, 0
-            reply, fault = read_response(response, request, time.monotonic() - started)
-            self._session.pacer.correct(reply.prompt_tokens + reply.completion_tokens - estimate)
-            spent = Reply(
-                prompt_tokens=spent.prompt_tokens + reply.prompt_tokens,
-                completion_tokens=spent.completion_tokens + reply.completion_tokens,
-                seconds=spent.seconds + reply.seconds,
-            )
+            before = spent.prompt_tokens + spent.completion_tokens
+            answers = 0
+            async for answer in self._post_structured(request):
+                reply, fault = answer
+                spent = Reply(
+                    prompt_tokens=spent.prompt_tokens + reply.prompt_tokens,
+                    completion_tokens=spent.completion_tokens + reply.completion_tokens,
+                    seconds=spent.seconds + reply.seconds,
+                    retries=spent.retries + min(answers, 1),
+                )
+                answers += 1
+            self._session.pacer.correct(spent.prompt_tokens + spent.completion_tokens - before - estimate)
             if fault is not None:
                 raise UnusableAnswerError(fault)
             return reply
@@ -96,36 +99,49 @@ class EndpointBackend:
             spent if sent.value is None else sent.value,
             prompt_tokens=spent.prompt_tokens,
             completion_tokens=spent.completion_tokens,
-            retries=sent.attempts - 1,
+            retries=spent.retries + sent.attempts - 1,
             error=sent.fault.as_error(sent.attempts) if sent.fault else None,
         )
 
-    async def _post_structured(self, request: Request) -> Any:
+    async def _post_structured(self, request: Request) -> AsyncIterator[Answer]:
+        """What the endpoint answers; the last answer counts, and those before it show how it is to be asked."""
         if request.schema is None:
-            return await self._post(request, "prompt")
+            yield await self._post(request, "prompt")
+            return
         if not self._ladder.is_known(request.schema):
             async with self._finding_rung:
                 if not self._ladder.is_known(request.schema):
-                    return await self._descend(request, request.schema)
-        return await self._post(request, self._ladder.rung(request.schema))
+                    async for answer in self._descend(request, request.schema):
+                        yield answer
+                    return
+        yield await self._post(request, self._ladder.rung(request.schema))
 
-    async def _descend(self, request: Request, schema: Mapping[str, Any]) -> Any:
-        """Find out how the endpoint takes a schema; a way counts once it has worked."""
+    async def _descend(self, request: Request, schema: Mapping[str, Any]) -> AsyncIterator[Answer]:
+        """Find out how the endpoint takes a schema; a way counts once it was neither refused nor ignored."""
         rung = self._ladder.rung(schema)
-        while True:
+        while lower := self._ladder.below(schema, rung):
             try:
-                response = await self._post(request, rung)
+                reply, fault = await self._post(request, rung)
             except openai.APIStatusError as error:
-                lower = self._ladder.below(schema, rung)
-                if lower is None or not classify(error, 0.0).may_be_format:
+                if not classify(error, 0.0).may_be_format:
                     raise
-                rung = lower
-                continue
-            if self._ladder.settle(schema, rung):
-                logger.warning("%s refuses stricter forms; asking for JSON by %s", self._session.url, rung)
-            return response
+            else:
+                yield reply, fault
+                if not ignores_format(reply.text):
+                    break
+            rung = lower
+        else:
+            yield await self._post(request, rung)
+        if self._ladder.settle(schema, rung):
+            logger.warning("%s refuses or ignores stricter forms; asking for JSON by %s", self._session.url, rung)
 
-    async def _post(self, request: Request, rung: Rung) -> Any:
+    async def _post(self, request: Request, rung: Rung) -> Answer:
+        started = time.monotonic()
+        response = await self._create_with_limit(self._body(request, rung), request.sampling.max_tokens)
+        self._answered, self._failed_in_a_row = True, 0
+        return read_response(response, request, time.monotonic() - started)
+
+    def _body(self, request: Request, rung: Rung) -> dict[str, Any]:
         messages, response_format = with_format(request, rung)
         sampling = request.sampling
         body: dict[str, Any] = {
@@ -142,15 +158,17 @@ class EndpointBackend:
             body["response_format"] = response_format
         if sampling.extra:
             body["extra_body"] = dict(sampling.extra)
-        body[self._limit_field] = sampling.max_tokens
+        return body
+
+    async def _create_with_limit(self, body: dict[str, Any], max_tokens: int) -> Any:
+        """A completion; the limit goes under the name that the endpoint knows."""
         try:
-            return await self._create(body)
+            return await self._create({**body, self._limit_field: max_tokens})
         except openai.BadRequestError as error:
             if self._limit_field != "max_tokens" or "max_completion_tokens" not in str(error):
                 raise
         self._limit_field = "max_completion_tokens"
-        body[self._limit_field] = body.pop("max_tokens")
-        return await self._create(body)
+        return await self._create({**body, self._limit_field: max_tokens})
 
     async def _create(self, body: dict[str, Any]) -> Any:
         async with asyncio.timeout(self.config.pace.total_timeout):

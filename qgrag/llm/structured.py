@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from qgrag.llm.prompts import fill_turn
 from qgrag.llm.records import Message, Request
+from qgrag.llm.text import strip_reasoning
 
 Rung = Literal["json_schema", "json_object", "prompt"]
 LADDER: tuple[Rung, ...] = ("json_schema", "json_object", "prompt")
@@ -32,6 +33,12 @@ def with_format(request: Request, rung: Rung) -> tuple[list[Message], dict[str, 
 def describe_schema(schema: Mapping[str, Any]) -> str:
     """The instruction that stands in for a response format."""
     return fill_turn("json_format", schema=json.dumps(schema, ensure_ascii=False, separators=(",", ":")))
+
+
+def ignores_format(text: str) -> bool:
+    """Whether an answer that had to be a JSON object shows that the endpoint did not make it one."""
+    answer = strip_reasoning(text).strip()
+    return bool(answer) and not answer.startswith("{")
 
 
 class Ladder:

@@ -44,6 +44,32 @@ def test_the_way_is_found_out_once(formats: tuple[str, ...], tried: list[str], s
         assert [call.format for call in server.calls] == tried + [tried[-1]] * 9
 
 
+@pytest.mark.parametrize(
+    ("heard", "tried"),
+    [
+        (("json_object", "none"), ["json_schema", "json_object", "json_object"]),
+        (("none",), ["json_schema", "json_object", "none", "none"]),
+    ],
+)
+def test_a_format_that_is_ignored_is_given_up(heard: tuple[str, ...], tried: list[str]) -> None:
+    with serving(lambda call: say(GOOD if call.format in heard else "Certainly! Here you are.")) as server:
+        with connected(server, asks_again=0) as model, measure() as meter:
+            completions = model.complete(asking("a", "b"), Statements, step="test")
+        assert [c.value is not None for c in completions] == [True, True]
+        assert [call.format for call in server.calls] == tried
+    assert meter.steps["test"].calls == 2
+    assert meter.steps["test"].retries == len(tried) - 2
+    assert meter.steps["test"].prompt_tokens == 10 * len(tried)
+
+
+@pytest.mark.parametrize("text", ['{"statements": [{"head', "<think>So</think>{}", "", "<think>So"])
+def test_a_bad_answer_in_the_form_asked_for_is_no_reason_to_give_the_form_up(text: str) -> None:
+    with serving(lambda call: say(text, "length")) as server, connected(server, asks_again=0) as model:
+        for _ in range(2):
+            model.complete(asking("q"), Statements, step="test")
+        assert {call.format for call in server.calls} == {"json_schema"}
+
+
 class Names(BaseModel):
     names: list[str]
 
@@ -110,12 +136,12 @@ def test_an_invalid_answer_is_asked_again_with_its_error() -> None:
 
 @pytest.mark.parametrize("asks_again", [0, 1, 3])
 def test_asking_again_has_an_end(asks_again: int) -> None:
-    with serving(lambda call: say("I'd rather talk")) as server:
+    with serving(lambda call: say('{"talk": true}')) as server:
         with connected(server, asks_again=asks_again) as model, measure() as meter:
             (completion,) = model.complete(asking("q"), Statements, step="test")
         assert completion.error is not None
         assert completion.error.kind == "invalid"
-        assert completion.text == "I'd rather talk"
+        assert completion.text == '{"talk": true}'
         assert len(server.calls) == 1 + asks_again
         assert meter.steps["test"].failures == 1
 
@@ -137,7 +163,7 @@ def test_a_reasoning_block_is_no_part_of_the_answer() -> None:
 
 
 def test_a_rejected_answer_is_kept_but_not_used_again(tmp_path: Path) -> None:
-    with serving(lambda call: say("no")) as server:
+    with serving(lambda call: say("{}")) as server:
         for _ in range(2):
             with connected(server, tmp_path / "cache.sqlite") as model:
                 (completion,) = model.complete(asking("q"), Statements, step="test")
@@ -149,7 +175,7 @@ def test_a_rejected_answer_is_kept_but_not_used_again(tmp_path: Path) -> None:
         assert completion.value is not None
 
 
-@pytest.mark.parametrize("text", ["no", "<think>but no answer follows"])
+@pytest.mark.parametrize("text", ["{}", "<think>but no answer follows"])
 def test_an_answer_of_no_use_is_asked_for_anew_by_the_next_run(tmp_path: Path, text: str) -> None:
     with serving(lambda call: say(text)) as server:
         for calls in (1, 2):
@@ -159,7 +185,7 @@ def test_an_answer_of_no_use_is_asked_for_anew_by_the_next_run(tmp_path: Path, t
 
 
 def test_what_was_answered_before_the_budget_ended_is_not_paid_again(tmp_path: Path) -> None:
-    with serving(lambda call: say("no") if call.number == 0 else say(GOOD)) as server:
+    with serving(lambda call: say("{}") if call.number == 0 else say(GOOD)) as server:
         with connected(server, tmp_path / "cache.sqlite", max_calls=1) as model:
             (completion,) = model.complete(asking("q"), Statements, step="test")
             assert completion.error is not None
