@@ -1,5 +1,6 @@
 """The steps of each retriever that a language model can take in place of rules."""
 
+from collections.abc import Callable
 from typing import Any
 
 from qgrag.extraction.llm_entity_questions import LLMEntityQuestions
@@ -9,29 +10,29 @@ from qgrag.extraction.llm_query_entities import LLMQueryEntities
 from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import Prompts
 
+MakeStep = Callable[[LanguageModel, Prompts | None], Any]
 
-def llm_steps(retriever: str, config: Any, model: LanguageModel, prompts: Prompts | None = None) -> dict[str, Any]:
-    """Keyword arguments for the retriever of this name; empty where the method has no such step.
+
+def llm_steps(retriever: str, config: Any) -> dict[str, MakeStep]:
+    """What makes each keyword argument that lets a model take a step; empty where the method has no such step.
 
     Args:
         retriever: its registered name.
         config: its configuration.
-        model: who is asked.
-        prompts: what it is asked with; None for the package's own.
     """
     if retriever == "dual":
-        steps: dict[str, Any] = {"entities": LLMQueryEntities(model, prompts)}
+        steps: dict[str, MakeStep] = {"entities": LLMQueryEntities}
         if config.implicit_nodes:
-            steps["implicit"] = LLMImplicitNodes(model, prompts, config.implicit_nodes)
+            steps["implicit"] = lambda model, prompts: LLMImplicitNodes(model, prompts, config.implicit_nodes)
         return steps
     if retriever == "fg":
         return {
-            "entities": LLMQueryEntities(model, prompts),
-            "questions": LLMEntityQuestions(model, prompts, config.questions),
-            "summarise": LLMEntitySummaries(model, prompts),
+            "entities": LLMQueryEntities,
+            "questions": lambda model, prompts: LLMEntityQuestions(model, prompts, config.questions),
+            "summarise": LLMEntitySummaries,
         }
     if retriever in ("qmkgf", "kg"):
-        return {"entities": LLMQueryEntities(model, prompts)}
+        return {"entities": LLMQueryEntities}
     if retriever in ("rerank", "ensemble"):
-        return {"model": model, "prompts": prompts}
+        return {"model": lambda model, prompts: model, "prompts": lambda model, prompts: prompts}
     return {}

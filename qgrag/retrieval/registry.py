@@ -1,5 +1,6 @@
 """Retrievers by name, and by configuration file."""
 
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from qgrag.index.reader import Index
 from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import Prompts
 from qgrag.retrieval.base import Retriever
-from qgrag.retrieval.llm_steps import llm_steps
+from qgrag.retrieval.llm_steps import MakeStep, llm_steps
 
 RETRIEVERS = {
     "naive": ("qgrag.retrieval.naive", "NaiveRetriever", None),
@@ -68,10 +69,18 @@ def load_retriever(
         return retriever(index)
     wanted = parameters.pop("llm_steps", None)
     config = from_plain(getattr(module, config_name), parameters, where=where)
-    steps = llm_steps(name, config, model, prompts) if model is not None else {}
-    if wanted is not None and model is not None:
-        for step in wanted:
-            if step not in steps:
-                raise ConfigError(unknown_name(f"{where}: llm_steps", step, steps))
-        steps = {step: made for step, made in steps.items() if step in wanted}
+    makers = llm_steps(name, config)
+    if wanted is not None:
+        makers = _wanted_steps(wanted, makers, f"{where}: llm_steps")
+    steps = {} if model is None else {step: make(model, prompts) for step, make in makers.items()}
     return retriever(index, config, **steps)  # type: ignore[call-arg]
+
+
+def _wanted_steps(wanted: Any, makers: Mapping[str, MakeStep], where: str) -> dict[str, MakeStep]:
+    """Those of the steps that are listed."""
+    if not isinstance(wanted, list | tuple):
+        raise ConfigError(f"{where}: has to be a list of steps, not {wanted!r}")
+    for step in wanted:
+        if step not in makers:
+            raise ConfigError(unknown_name(where, str(step), makers))
+    return {step: make for step, make in makers.items() if step in wanted}

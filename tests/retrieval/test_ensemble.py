@@ -110,8 +110,12 @@ def test_model_takes_the_listed_steps_alone(index, tmp_path):
     fg: Any = load_retriever(index, str(path), model=model)
     assert isinstance(fg._summarise, LLMEntitySummaries)
     assert not isinstance(fg._questions, LLMEntityQuestions)
-    with pytest.raises(ConfigError, match="did you mean 'questions'"):
-        load_retriever(index, "fg", model=model, llm_steps=["question"])
+    assert not isinstance(load_retriever(index, str(path))._summarise, LLMEntitySummaries)  # type: ignore[attr-defined]
+    for asked in (model, None):
+        with pytest.raises(ConfigError, match="did you mean 'questions'"):
+            load_retriever(index, "fg", model=asked, llm_steps=["question"])
+        with pytest.raises(ConfigError, match="has to be a list of steps, not 'entities'"):
+            load_retriever(index, "fg", model=asked, llm_steps="entities")
     with pytest.raises(ConfigError, match="naive takes no parameters, but llm_steps"):
         load_retriever(index, "naive", model=model, llm_steps=["entities"])
 

@@ -9,11 +9,8 @@ from qgrag.errors import ConfigError, MissingComponentError
 from qgrag.extraction.local_query_steps import (
     LocalEntityQuestions,
     LocalEntitySummaries,
-    LocalImplicitNodes,
-    LocalQueryEntities,
     marginal_relevance,
 )
-from qgrag.extraction.records import Triple
 from qgrag.index.knowledge_graph import KnowledgeGraphConfig
 from qgrag.retrieval.fg import FGConfig, FGRetriever
 from tests.retrieval.hand_index import HandEmbedder, hand_index
@@ -174,22 +171,6 @@ def test_local_summaries_of_a_batch_with_nothing_told():
     assert step(["q", "q"], ["X", "Y"], [["b", "a"], []], [[], []]) == ["a", ""]
     with pytest.raises(ValueError, match="novelty"):
         LocalEntitySummaries(embedder.encode, novelty=2)
-
-
-def test_local_entities_are_names_and_other_nouns():
-    found = LocalQueryEntities()(["Where was the director of Solaris born?", "why?"])
-    assert found[0].explicit == ("Solaris",)
-    assert "director" in found[0].enhanced
-    assert (found[1].explicit, found[1].enhanced) == ((), ())
-
-
-def test_local_implicit_nodes_are_new_ends_of_the_most_fitting_triples():
-    embedder = HandEmbedder({"q": [1.0], "directed by": [0.8], "stars": [0.2]})
-    triples = [Triple("Film", "directed by", "Ada"), Triple("Film", "stars", "Bo"), Triple("Other", "stars", "Bo")]
-    step = LocalImplicitNodes(embedder.encode, limit=2)
-    assert step(["q", "q"], [["Film", "Other"], []], [triples, []]) == [["Ada", "Bo"], []]
-    touching = LocalImplicitNodes(embedder.encode, limit=1, touch_weight=1.0)
-    assert touching(["q"], [["Film", "Other"]], [triples]) == [["Bo"]]
 
 
 def test_local_questions_turn_the_query_to_each_entity():
