@@ -5,8 +5,10 @@ import json
 import sqlite3
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from qgrag.errors import ConfigError
 from qgrag.llm.records import Reply, Request
@@ -44,16 +46,19 @@ class ResponseCache:
         path: the file; it and its folder are made if need be.
 
     Raises:
-        ConfigError: the file is no response cache, or one of a newer format.
+        ConfigError: the file cannot be written, is no response cache, or one of a newer format.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()
-        self._connection = sqlite3.connect(
-            self.path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False
-        )
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = sqlite3.connect(
+                self.path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False
+            )
+        except (OSError, sqlite3.Error) as error:
+            raise ConfigError(f"response cache {self.path} cannot be opened: {error}; name another file") from error
         try:
             self._open()
         except sqlite3.DatabaseError as error:
@@ -80,16 +85,11 @@ class ResponseCache:
 
     def get(self, key: str) -> Reply | None:
         """The answer kept under a key, unless it was rejected."""
-        with self._lock:
-            row = self._connection.execute(
-                "SELECT text, finish_reason, prompt_tokens, completion_tokens FROM replies"
-                " WHERE key = ? AND NOT rejected",
-                (key,),
-            ).fetchone()
-        if row is None:
-            return None
-        text, finish_reason, prompt_tokens, completion_tokens = row
-        return Reply(text, finish_reason, prompt_tokens, completion_tokens)
+        rows = self._execute(
+            "SELECT text, finish_reason, prompt_tokens, completion_tokens FROM replies WHERE key = ? AND NOT rejected",
+            (key,),
+        )
+        return Reply(*rows[0]) if rows else None
 
     def put(self, key: str, model: str, step: str, owner: str, reply: Reply) -> None:
         """Keep an answer; it is on disk when this returns."""
@@ -105,21 +105,18 @@ class ResponseCache:
             time.time(),
             reply.seconds,
         )
-        with self._lock:
-            self._connection.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, 0)", row)
+        self._execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, 0)", row)
 
     def reject(self, key: str) -> None:
         """Mark an answer as of no use: the next run asks again."""
-        with self._lock:
-            self._connection.execute("UPDATE replies SET rejected = 1 WHERE key = ?", (key,))
+        self._execute("UPDATE replies SET rejected = 1 WHERE key = ?", (key,))
 
     def unbooked(self) -> dict[str, Usage]:
         """What the answers cost that came since the last `book`, by step: those of a run that was killed."""
-        with self._lock:
-            rows = self._connection.execute(
-                "SELECT step, count(*), sum(prompt_tokens), sum(completion_tokens), sum(seconds) FROM replies"
-                " WHERE NOT booked GROUP BY step ORDER BY min(created)"
-            ).fetchall()
+        rows = self._execute(
+            "SELECT step, count(*), sum(prompt_tokens), sum(completion_tokens), sum(seconds) FROM replies"
+            " WHERE NOT booked GROUP BY step ORDER BY min(created)"
+        )
         return {
             step: Usage(calls=calls, prompt_tokens=prompt, completion_tokens=completion, seconds=seconds)
             for step, calls, prompt, completion, seconds in rows
@@ -127,13 +124,24 @@ class ResponseCache:
 
     def book(self) -> None:
         """Mark every answer as accounted for."""
-        with self._lock:
-            self._connection.execute("UPDATE replies SET booked = 1 WHERE NOT booked")
+        self._execute("UPDATE replies SET booked = 1 WHERE NOT booked")
 
     def __len__(self) -> int:
+        return int(self._execute("SELECT count(*) FROM replies WHERE NOT rejected")[0][0])
+
+    def _execute(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
+        """Every row of the result.
+
+        Raises:
+            ConfigError: the file is damaged, or can no longer be written.
+        """
         with self._lock:
-            (count,) = self._connection.execute("SELECT count(*) FROM replies WHERE NOT rejected").fetchone()
-        return int(count)
+            try:
+                return self._connection.execute(statement, values).fetchall()
+            except sqlite3.DatabaseError as error:
+                raise ConfigError(
+                    f"response cache {self.path}: {error}; make room for it if its disk is full, else name another file"
+                ) from error
 
     def close(self) -> None:
         with self._lock:

@@ -30,6 +30,7 @@ class RemoteEmbedder:
             raise ConfigError("remote_embedder.model is empty: name the embedding model that the endpoint serves")
         self.config = config
         self._session = EndpointSession(config.base_url, config.pace)
+        self._dimension = 0
 
     @property
     def name(self) -> str:
@@ -74,7 +75,7 @@ class RemoteEmbedder:
             async def work(calls: OpenCalls) -> None:
                 for number, batch in queue:
                     with calls.open(f"batch {number}"):
-                        parts[number] = await self._request(batch)
+                        parts[number] = self._of_known_dimension(await self._request(batch))
                     bar.advance(len(batch))
 
             self._session.run(work, min(self.config.pace.concurrency, len(batches)))
@@ -97,6 +98,15 @@ class RemoteEmbedder:
             )
         return sent.value
 
+    def _of_known_dimension(self, vectors: Tensor) -> Tensor:
+        self._dimension = self._dimension or vectors.shape[1]
+        if vectors.shape[1] != self._dimension:
+            raise LLMUnavailableError(
+                f"embedding model {self.name!r} at {self._session.url} gave vectors of {vectors.shape[1]} dimensions "
+                f"after some of {self._dimension}; let it serve one model under this name"
+            )
+        return vectors
+
     def _body(self, batch: list[str]) -> dict[str, Any]:
         texts = [text.encode("utf-8", "replace").decode("utf-8") or " " for text in batch]
         body: dict[str, Any] = {"model": self.config.model, "input": texts, "encoding_format": "float"}
@@ -110,10 +120,18 @@ def _vectors(response: Any, count: int) -> Tensor:
     if not isinstance(data, list) or len(data) != count:
         given = len(data) if isinstance(data, list) else 0
         raise _unusable(f"the endpoint gave {given} vectors for {count} texts")
-    ordered = sorted(data, key=lambda item: item.index)
-    if len({len(item.embedding) for item in ordered}) != 1:
-        raise _unusable("the endpoint gave vectors of different lengths")
-    vectors = torch.tensor([item.embedding for item in ordered], dtype=torch.float32)
+    numbers = [getattr(item, "index", None) for item in data]
+    if numbers == [None] * count:
+        numbers = list(range(count))
+    if sorted(map(repr, numbers)) != sorted(map(repr, range(count))):
+        raise _unusable(f"the endpoint numbered {count} vectors as {str(numbers)[:80]}")
+    embeddings = {number: getattr(item, "embedding", None) for number, item in zip(numbers, data)}
+    try:
+        vectors = torch.tensor([embeddings[i] for i in range(count)], dtype=torch.float32)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise _unusable(f"the endpoint gave no vectors of one length: {error}") from error
+    if vectors.dim() != 2 or not vectors.shape[1]:
+        raise _unusable(f"the endpoint gave no vectors: shape {list(vectors.shape)}")
     if not torch.isfinite(vectors).all():
         raise _unusable("the endpoint gave a vector with infinite or undefined components")
     return vectors

@@ -98,11 +98,29 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no database at all, but longer than a header of one" * 10)
     with pytest.raises(ConfigError, match="text"):
         ResponseCache(tmp_path / "text")
+    for path in (tmp_path, tmp_path / "text" / "cache.sqlite"):
+        with pytest.raises(ConfigError, match="cannot be opened"):
+            ResponseCache(path)
     connection = sqlite3.connect(tmp_path / "newer")
     connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
     connection.close()
     with pytest.raises(ConfigError, match="format"):
         ResponseCache(tmp_path / "newer")
+
+
+def test_damage_is_named_when_it_is_met(tmp_path: Path) -> None:
+    path = tmp_path / "cache.sqlite"
+    cache = ResponseCache(path)
+    for i in range(300):
+        cache.put(f"{i}", "m", "step", "o", Reply("x" * 200, "stop", 1, 1))
+    cache.close()
+    raw = bytearray(path.read_bytes())
+    raw[8192:] = b"\x99" * (len(raw) - 8192)
+    path.write_bytes(raw)
+    cache = ResponseCache(path)
+    with pytest.raises(ConfigError, match=r"cache\.sqlite: .*name another file"):
+        [cache.get(f"{i}") for i in range(300)]
+    cache.close()
 
 
 def _fill(path: Path, process: int) -> None:

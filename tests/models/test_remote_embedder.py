@@ -3,7 +3,7 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 import torch
@@ -75,8 +75,8 @@ def once(first: Answer) -> Behaviour:
     return lambda call: first if call.number == 0 else embed(call)
 
 
-def with_vectors(*vectors: list[float]) -> Answer:
-    data = [{"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(vectors)]
+def with_vectors(*vectors: object, indices: Sequence[object] = (0, 1)) -> Answer:
+    data = [{"object": "embedding", "index": i, "embedding": v} for i, v in zip(indices, vectors)]
     return Answer(body=json.dumps({"object": "list", "model": "e", "data": data}).encode())
 
 
@@ -91,6 +91,13 @@ def with_vectors(*vectors: list[float]) -> Answer:
         with_vectors([1.0, 2.0]),
         with_vectors([1.0, 2.0, 3.0], [1.0, 2.0]),
         with_vectors([1.0, math.nan, 3.0], [1.0, 2.0, 3.0]),
+        with_vectors([], []),
+        with_vectors(None, None),
+        with_vectors("AAAA", "AAAA"),
+        with_vectors([[1.0]], [[2.0]]),
+        with_vectors([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], indices=(0, 0)),
+        with_vectors([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], indices=("a", [])),
+        Answer(body={"data": [1, "b"]}),
     ],
 )
 def test_what_may_pass_is_tried_again(server: ChatServer, first: Answer) -> None:
@@ -98,6 +105,22 @@ def test_what_may_pass_is_tried_again(server: ChatServer, first: Answer) -> None
     embedder = make(server)
     assert embedder.encode(["a", "b"]).shape == (2, 3)
     assert len(server.calls) == 2
+    embedder.close()
+
+
+def test_vectors_without_numbers_are_taken_as_they_come(server: ChatServer) -> None:
+    server.behave = lambda call: with_vectors([2.0, 0.0], [0.0, 3.0], indices=(None, None))
+    embedder = make(server)
+    assert embedder.encode(["a", "b"]).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    embedder.close()
+
+
+def test_vectors_of_another_dimension_end_the_run(server: ChatServer) -> None:
+    embedder = make(server)
+    embedder.encode(["a"])
+    server.behave = lambda call: with_vectors([1.0, 2.0])
+    with pytest.raises(LLMUnavailableError, match="2 dimensions after some of 3"):
+        embedder.encode_queries(["a"])
     embedder.close()
 
 
