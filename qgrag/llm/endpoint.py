@@ -16,7 +16,7 @@ from qgrag.llm.endpoint_errors import Fault, classify
 from qgrag.llm.endpoint_reply import read_response
 from qgrag.llm.endpoint_session import EndpointSession, UnusableAnswerError
 from qgrag.llm.errors import LLMUnavailableError
-from qgrag.llm.open_calls import OpenCalls
+from qgrag.llm.open_calls import OpenCall, OpenCalls
 from qgrag.llm.records import Reply, Request
 from qgrag.llm.structured import Ladder, Rung, ignores_format, with_format
 from qgrag.llm.tokens import estimate_message_tokens
@@ -64,12 +64,12 @@ class EndpointBackend:
             if not budget.admit():
                 on_reply(i, over_budget(budget))
                 continue
-            with calls.open(request.owner):
-                reply = await self._answer(request)
+            with calls.open(request.owner) as call:
+                reply = await self._answer(request, call)
             budget.spend(reply.prompt_tokens + reply.completion_tokens)
             on_reply(i, reply)
 
-    async def _answer(self, request: Request) -> Reply:
+    async def _answer(self, request: Request, call: OpenCall) -> Reply:
         """The reply; one without a usable text has an error, and all tokens that its attempts have cost."""
         estimate = estimate_message_tokens(request.messages) + request.sampling.max_tokens // 2
         spent = Reply()
@@ -92,7 +92,7 @@ class EndpointBackend:
                 raise UnusableAnswerError(fault)
             return reply
 
-        sent = await self._session.send(attempt, estimate, request.owner)
+        sent = await self._session.send(attempt, estimate, call)
         if sent.fault is not None:
             self._count_failure(sent.fault)
         return replace(

@@ -13,7 +13,7 @@ from qgrag.llm.config import Pace
 from qgrag.llm.endpoint_client import NO_KEY, endpoint_url, make_client
 from qgrag.llm.endpoint_errors import ATTEMPT_ERRORS, Fault, classify
 from qgrag.llm.event_loop import LoopThread
-from qgrag.llm.open_calls import OpenCalls
+from qgrag.llm.open_calls import OpenCall, OpenCalls
 from qgrag.llm.pacing import Pacer, retry_delay
 
 logger = logging.getLogger(__name__)
@@ -61,17 +61,17 @@ class EndpointSession:
         self._loop.run(self.client.close())
         self._loop.close()
 
-    async def send(self, attempt: Callable[[], Awaitable[T]], tokens: int, owner: str) -> Sent[T]:
+    async def send(self, attempt: Callable[[], Awaitable[T]], tokens: int, call: OpenCall) -> Sent[T]:
         """Attempt a request, in its turn, as often as it takes or is allowed.
 
         Args:
             attempt: makes one; raises one of `ATTEMPT_ERRORS` or `UnusableAnswerError`.
             tokens: that it will probably use.
-            owner: whom it is for, for the log.
+            call: as the log names it.
         """
         allowed = self.pace.max_retries + 1
         for made in range(1, allowed + 1):
-            await asyncio.sleep(self.pacer.book(time.monotonic(), tokens))
+            await self._take_turn(tokens, call)
             started = time.monotonic()
             try:
                 return Sent(await attempt(), None, made)
@@ -81,14 +81,20 @@ class EndpointSession:
                 fault = classify(error, time.monotonic() - started, self._secret)
             if not fault.passes or made == allowed:
                 break
-            await self._back_off(fault, made, owner)
+            await self._back_off(fault, made, call)
         return Sent(None, fault, made)
 
-    async def _back_off(self, fault: Fault, made: int, owner: str) -> None:
+    async def _take_turn(self, tokens: int, call: OpenCall) -> None:
+        call.awaits = "its turn under pace"
+        await asyncio.sleep(self.pacer.book(time.monotonic(), tokens))
+        call.awaits = "its answer"
+
+    async def _back_off(self, fault: Fault, made: int, call: OpenCall) -> None:
         delay = retry_delay(made - 1, fault.retry_after, self._rng)
         if fault.kind == "rate_limit":
             self.pacer.hold(time.monotonic() + delay)
-        logger.info("%s: %s; attempt %d in %.1f s", owner or self.url, fault.message, made + 1, delay)
+        logger.info("%s: %s; attempt %d in %.1f s", call.owner or self.url, fault.message, made + 1, delay)
+        call.awaits = f"attempt {made + 1}, {delay:.0f} s after: {fault.message}"
         await asyncio.sleep(delay)
 
     async def _run(self, work: Callable[[OpenCalls], Coroutine[Any, Any, None]], workers: int) -> None:

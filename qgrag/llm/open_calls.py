@@ -5,10 +5,20 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 logger = logging.getLogger(__name__)
 
 NAMED_CALLS = 3
+
+
+@dataclass(slots=True)
+class OpenCall:
+    """A call under way: for whom, since when (`time.monotonic`), and what it is waiting for."""
+
+    owner: str
+    since: float = field(default_factory=time.monotonic)
+    awaits: str = "its answer"
 
 
 class OpenCalls:
@@ -22,20 +32,18 @@ class OpenCalls:
     def __init__(self, url: str, quiet_seconds: float) -> None:
         self._url = url
         self._quiet_seconds = quiet_seconds
-        self._open: dict[int, tuple[str, float]] = {}
-        self._count = 0
+        self._open: dict[int, OpenCall] = {}
         self._last_answer = time.monotonic()
 
     @contextmanager
-    def open(self, owner: str) -> Iterator[None]:
+    def open(self, owner: str) -> Iterator[OpenCall]:
         """The block in which a call for `owner` is under way, waiting for its turn and retries included."""
-        self._count += 1
-        number = self._count
-        self._open[number] = (owner, time.monotonic())
+        call = OpenCall(owner)
+        self._open[id(call)] = call
         try:
-            yield
+            yield call
         finally:
-            del self._open[number]
+            del self._open[id(call)]
             self._last_answer = time.monotonic()
 
     async def watch(self) -> None:
@@ -47,8 +55,8 @@ class OpenCalls:
                 logger.warning("%s", self.describe(now))
 
     def describe(self, now: float) -> str:
-        oldest = sorted(self._open.values(), key=lambda call: call[1])[:NAMED_CALLS]
-        names = ", ".join(f"{owner or 'unnamed'} for {now - since:.0f} s" for owner, since in oldest)
+        oldest = sorted(self._open.values(), key=lambda call: call.since)[:NAMED_CALLS]
+        names = ", ".join(f"{c.owner or 'unnamed'} for {now - c.since:.0f} s (awaits {c.awaits})" for c in oldest)
         return (
             f"no answer from {self._url} for {now - self._last_answer:.0f} s; "
             f"{len(self._open)} calls are open, the oldest: {names}"

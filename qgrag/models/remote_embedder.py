@@ -13,7 +13,7 @@ from qgrag.errors import ConfigError
 from qgrag.llm.endpoint_errors import Fault
 from qgrag.llm.endpoint_session import EndpointSession, UnusableAnswerError
 from qgrag.llm.errors import LLMUnavailableError
-from qgrag.llm.open_calls import OpenCalls
+from qgrag.llm.open_calls import OpenCall, OpenCalls
 from qgrag.llm.tokens import estimate_tokens
 from qgrag.models.remote_embedder_config import RemoteEmbedderConfig
 from qgrag.progress import progress
@@ -74,14 +74,14 @@ class RemoteEmbedder:
 
             async def work(calls: OpenCalls) -> None:
                 for number, batch in queue:
-                    with calls.open(f"batch {number}"):
-                        parts[number] = self._of_known_dimension(await self._request(batch))
+                    with calls.open(f"batch {number}") as call:
+                        parts[number] = self._of_known_dimension(await self._request(batch, call))
                     bar.advance(len(batch))
 
             self._session.run(work, min(self.config.pace.concurrency, len(batches)))
         return torch.nn.functional.normalize(torch.cat([parts[n] for n in range(len(batches))]), dim=1)
 
-    async def _request(self, batch: list[str]) -> Tensor:
+    async def _request(self, batch: list[str], call: OpenCall) -> Tensor:
         """Vectors of one batch, float32 [len(batch), d], as the endpoint gave them."""
 
         async def attempt() -> Tensor:
@@ -89,7 +89,7 @@ class RemoteEmbedder:
                 response = await self._session.client.embeddings.create(**self._body(batch))
             return _vectors(response, len(batch))
 
-        sent = await self._session.send(attempt, sum(map(estimate_tokens, batch)), self.name)
+        sent = await self._session.send(attempt, sum(map(estimate_tokens, batch)), call)
         if sent.value is None:
             error = sent.fault.as_error(sent.attempts) if sent.fault else ""
             raise LLMUnavailableError(

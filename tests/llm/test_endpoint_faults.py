@@ -131,6 +131,25 @@ def test_silence_is_explained(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "qgrag.llm.open_calls"):
         ask(lambda call: Answer(body=say("x").body, wait=explained), "q", pace=Pace(quiet_seconds=0.1))
     assert any("1 calls are open, the oldest: chunk q" in record.message for record in caplog.records)
+    assert any("(awaits its answer)" in record.message for record in caplog.records)
+
+
+@pytest.mark.parametrize(
+    ("pace", "words"),
+    [
+        (Pace(quiet_seconds=0.1, max_retries=1), "awaits attempt 2, 1 s after: HTTP 429: slow down"),
+        (Pace(quiet_seconds=0.1, concurrency=2, requests_per_minute=60), "awaits its turn under pace"),
+    ],
+)
+def test_a_silence_of_our_own_making_is_explained(pace: Pace, words: str, caplog: pytest.LogCaptureFixture) -> None:
+    def behave(call: Call) -> Answer:
+        return fail(429, "slow down", retry_after="1") if "429" in words and call.number == 0 else say("x")
+
+    texts = ("q",) if pace.requests_per_minute is None else ("q", "r")
+    with caplog.at_level(logging.WARNING, "qgrag.llm.open_calls"):
+        completions, _ = ask(behave, *texts, pace=pace)
+    assert all(c.text == "x" for c in completions)
+    assert any(words in record.message for record in caplog.records)
 
 
 @pytest.mark.parametrize(
