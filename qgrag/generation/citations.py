@@ -1,11 +1,14 @@
 """Citations in an answer: which passages it names, and which of these were never shown."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-_ONE = r"[\[［【]\s*\d{1,4}(?:\s*[,;、，]\s*\d{1,4})*\s*[\]］】]"
-_MARKERS = re.compile(rf"[ \t]*{_ONE}(?:[ \t]*{_ONE})*")
-_NUMBER = re.compile(r"\d+")
+_WORD = r"(?:(?:passages?|sources?|documents?|docs?|段落|文章|来源|\^)\s*)?"
+_ITEM = rf"{_WORD}(?:\d{{1,3}}\s*[-–—~]\s*\d{{1,3}}|\d{{1,4}})"
+_ONE = rf"[\[［【]\s*{_ITEM}(?:\s*(?:[,;、，]|and\b|&|和)\s*{_ITEM})*\s*[\]］】]"
+_MARKERS = re.compile(rf"[ \t]*{_ONE}(?:[ \t]*{_ONE})*", re.I)
+_NUMBERS = re.compile(r"(\d+)(?:\s*[-–—~]\s*(\d+))?")
 _SPACE_BEFORE_STOP = re.compile(r"[ \t]+(?=[.,;:!?。，；：！？](?:\s|$))")
 
 
@@ -27,15 +30,15 @@ class Cited:
 
 
 def check_citations(text: str, count: int) -> Cited:
-    """Read markers such as `[2]`, `[1, 3]` or `【2】` of an answer that was given `count` passages."""
+    """Read markers such as `[2]`, `[1, 3]`, `[1-3]`, `[Passage 2]` or `【2】` of an answer that was given `count`
+    passages."""
     numbers: dict[int, None] = {}
     invented = 0
 
     def rewrite(match: re.Match[str]) -> str:
         nonlocal invented
         valid = []
-        for digits in _NUMBER.findall(match.group()):
-            number = int(digits)
+        for number in _numbers(match.group()):
             if 1 <= number <= count:
                 valid.append(number)
                 numbers[number] = None
@@ -47,3 +50,9 @@ def check_citations(text: str, count: int) -> Cited:
     checked = _SPACE_BEFORE_STOP.sub("", _MARKERS.sub(rewrite, text)).strip()
     bare = _SPACE_BEFORE_STOP.sub("", _MARKERS.sub("", text)).strip()
     return Cited(checked, bare, tuple(numbers), invented)
+
+
+def _numbers(marker: str) -> Iterator[int]:
+    """The numbers that a marker names, those within a range included."""
+    for first, last in _NUMBERS.findall(marker):
+        yield from range(int(first), max(int(first), int(last or first)) + 1)
