@@ -5,6 +5,7 @@ language models write: list numbering, field labels, delimiters, corrections of 
 normal form for matching. All go by Unicode category, so that names of every script survive.
 """
 
+import html
 import re
 import unicodedata
 
@@ -21,22 +22,27 @@ _HAN_KANA = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _LINK = re.compile(r"!?\[([^\[\]]+)\]\([^()\s]*\)")
 _EMPHASIS = re.compile(r"(\*\*|__|``?|~~)(?=\S)(.+?)(?<=\S)\1")
 _ENUMERATION = re.compile(r"^\s*(?:\(?\d{1,3}[)）]|[-*+•▪◦]|#{1,6})\s+")
-_NUMBERED = re.compile(r"^\s*\d{1,3}\s*[.、．:：]\s*(?=\D)")
+_NUMBERED = re.compile(r"^\s*(?:\d{1,3}\s*[.、．:：]\s*(?=\D)|[\[【]\d{1,3}[\]】]\s*(?=\S)|[a-z][)）]\s+)", re.I)
+_TAG = re.compile(r"</?[a-z][\w-]*/?>", re.I)
+_ESCAPED_BREAK = re.compile(r"^(?:\\[nrt])+|(?:\\[nrt])+$")
 _QUOTE = f"[{re.escape(_QUOTES)}]"
 _QUOTED_THEN_BRACKET = re.compile(rf"^{_QUOTE}*(.+?){_QUOTE}+(?=\s*[(（][^()（）]+[)）]$)")
 _LABEL = re.compile(
-    r"^\s*(?:entity|name|entity[ _]name|head|tail|subject|object|source|target|实体|名称|姓名)\s*[:：=]\s*",
+    r"^\s*(?:entity|name|entity[ _]name|head|tail|subject|object|source|target|实体|名称|姓名)[\"'`]?\s*[:：=]\s*",
     re.I,
 )
 _DELIMITER = re.compile(r"<\s*\|?\s*(?:sep|tuple[_ ]?delimiter|[|#]+)?\s*\|?\s*>|\|\|?|#{2,}|\t", re.I)
 _CORRECTION = re.compile(
-    r"(?:[(\[（【,;，；–—]|--?>|→|=>)\s*"
-    r"(?:(?:self[- ]?)?correct(?:ion|ed)(?: to)?\s*[:：]?|actually\s*[:：,]?|rather\s*[:：]|"
-    r"(?:(?:no|wait|sorry)\s*,\s*)*(?:(?:it )?should be|i mean)|"
-    r"更正为?\s*[:：]?|应为\s*[:：]?|应该是\s*[:：]?)"
+    r"(?:[(\[（【,;，；–—]|\s-\s|\.{3}|…|--?>|→|=>|\.(?=\s+(?:self[- ]?)?correct(?:ion|ed)\s*[:：]))\s*"
+    r"(?:(?:no|wait|sorry|oops)\s*,\s*)*"
+    r"(?:(?:self[- ]?)?correct(?:ion|ed)\b(?: to)?(?!\s+from\b)\s*[:：]?|actually\b\s*[:：,]?|rather\s*[:：]|"
+    r"(?:it )?should be|i meant?\b|"
+    r"(?:自我)?(?:更正|纠正|修正)为?\s*[:：]?|应为\s*[:：]?|应该是\s*[:：]?)"
     r"\s*([^()\[\]（）【】]+)",
     re.I,
 )
+_CORRECTED_FROM = re.compile(r"[(\[,;]\s*(?:self[- ]?)?corrected from\b.*", re.I | re.S)
+_TUPLE_KINDS = frozenset(("entity", "relationship", "relation"))
 _ARROW = re.compile(r"\s(?:-{1,2}>|→|=>)\s*")
 _REPEATED = re.compile(r"(?:^|\s)(\S+(?:\s+\S+){0,3})(?:\s+\1){3,}(?=\s|$)|(\w{1,8}?)\2{9,}")
 
@@ -67,18 +73,19 @@ def clean_model_name(raw: str, source: str = "") -> str:
     """`clean_name` for a language model's field.
 
     Where the source text contains the name, whatever its case, the source's own wording is returned: there,
-    '1. FC Köln' keeps its number and 'PARIS' becomes 'Paris'. Otherwise labels, list numbers, delimiters and
-    self-corrections ('Lyon (correction: Paris)' is 'Paris') are taken off, and repetition gives an empty
+    '1. FC Köln' keeps its number and 'PARIS' becomes 'Paris'. Otherwise labels, list numbers, delimiters, HTML
+    and self-corrections ('Lyon (correction: Paris)' is 'Paris') are taken off, and repetition gives an empty
     string.
     """
     name = clean_name(raw)
     if found := _in_source(name, source):
         return found
     corrected = _CORRECTION.search(raw)
-    name = corrected.group(1) if corrected else raw
-    name = _ARROW.split(name)[-1]
-    name = next((part for part in _DELIMITER.split(name) if clean_name(part)), "")
-    name = clean_name(_NUMBERED.sub("", _LABEL.sub("", clean_name(name))))
+    name = corrected.group(1) if corrected else _CORRECTED_FROM.sub("", raw)
+    name = _ARROW.split(html.unescape(name))[-1]
+    parts = [part for part in map(clean_name, _DELIMITER.split(_TAG.sub(" ", name))) if part]
+    name = next((part for part in parts if part.casefold() not in _TUPLE_KINDS), parts[0] if parts else "")
+    name = clean_name(_NUMBERED.sub("", _LABEL.sub("", clean_name(_ESCAPED_BREAK.sub("", name)))))
     if _REPEATED.search(name):
         return ""
     return _in_source(name, source) or name
