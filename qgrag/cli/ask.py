@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentParser, Namespace
 from rich.console import Console
 from rich.markup import escape
 
@@ -14,6 +14,9 @@ from qgrag.cli.show import show_estimates, show_usage, write_rows
 from qgrag.errors import ConfigError
 from qgrag.generation.answers import Answer, AnswerConfig, AnswerWriter
 from qgrag.index.reader import Index
+from qgrag.llm.dry_run import DryRun
+from qgrag.llm.model import LanguageModel, StepEstimate
+from qgrag.llm.prompts import Prompts
 from qgrag.llm.usage import measure
 from qgrag.retrieval.registry import load_retriever
 from qgrag.retrieval.results import RetrievalResult
@@ -37,7 +40,7 @@ def make_parser() -> ArgumentParser:
     add_query_arguments(parser)
     add_asking_arguments(parser)
     parser.add_argument("--style", choices=["short", "long"], default="short", help="a phrase, or a full text")
-    parser.add_argument("--dry-run", action="store_true", help="retrieve by rules, and say what answering would spend")
+    parser.add_argument("--dry-run", action="store_true", help="say what each step would spend, and ask nothing")
     parser.add_argument("--evidence-tokens", type=int, default=6000, help="most tokens of evidence that it reads")
     return parser
 
@@ -52,13 +55,13 @@ def run(arguments: Sequence[str]) -> int:
     with open_language_model(args) as model, measure() as meter:
         if args.llm_steps and model is None:
             raise ConfigError(f"--llm-steps needs a language model: {HOW_TO_NAME}")
-        steps = model if args.llm_steps and not args.dry_run else None
-        retriever = load_retriever(index, args.retriever, model=steps, prompts=prompts)
+        if args.dry_run:
+            texts = [q.text for q in queries]
+            show_estimates(Console(), estimates(args, index, model, config, prompts, texts) if model else [])
+            return 0
+        retriever = load_retriever(index, args.retriever, model=model if args.llm_steps else None, prompts=prompts)
         results = retriever.retrieve([q.text for q in queries], top_k=args.top_k, batch_size=args.batch_size)
         writer = AnswerWriter(model, config, prompts) if model is not None else None
-        if args.dry_run:
-            show_estimates(Console(), [writer.estimate(results)] if writer else [])
-            return 0
         answers = writer(results) if writer else [None] * len(results)
     console = Console(stderr=bool(args.out))
     if writer is None:
@@ -75,6 +78,19 @@ def run(arguments: Sequence[str]) -> int:
             show_answer(console, answer, result, explain=args.explain)
     show_usage(console, meter.to_dict(), "asked of the language model")
     return 0
+
+
+def estimates(
+    args: Namespace, index: Index, model: LanguageModel, config: AnswerConfig, prompts: Prompts, queries: list[str]
+) -> list[StepEstimate]:
+    """What each step would spend: of retrieval where it is the model's, and answering from what rules retrieve."""
+    dry = DryRun(model)
+    if args.llm_steps:
+        retriever = load_retriever(index, args.retriever, model=dry, prompts=prompts)
+        retriever.retrieve(queries, top_k=args.top_k, batch_size=args.batch_size)
+    by_rules = load_retriever(index, args.retriever, prompts=prompts)
+    results = by_rules.retrieve(queries, top_k=args.top_k, batch_size=args.batch_size)
+    return [*dry.estimates, AnswerWriter(model, config, prompts).estimate(results)]
 
 
 def show_answer(console: Console, answer: Answer | None, result: RetrievalResult, *, explain: bool) -> None:

@@ -18,8 +18,7 @@ class GeneratedQueryEntities(BaseModel):
 
 class LLMQueryEntities:
     """A `QueryEntities`. What the model calls explicit but the query does not name counts as enhanced;
-    names of the prompt's examples that the query does not have are dropped. A failed request gives an
-    empty set."""
+    names of the prompt's examples that the query does not have are dropped. A failed request gives None."""
 
     step = "query_entities"
 
@@ -31,7 +30,7 @@ class LLMQueryEntities:
             name_key(name) for a in answers if isinstance(a, GeneratedQueryEntities) for name in a.explicit
         }
 
-    def __call__(self, queries: Sequence[str]) -> list[QueryEntitySet]:
+    def __call__(self, queries: Sequence[str]) -> list[QueryEntitySet | None]:
         completions = self.model.complete(
             [self._prompt.fill(query=query) for query in queries],
             GeneratedQueryEntities,
@@ -43,11 +42,11 @@ class LLMQueryEntities:
             for query, completion in zip(queries, completions, strict=True)
         ]
 
-    def _checked(self, query: str, generated: GeneratedQueryEntities | None) -> QueryEntitySet:
+    def _checked(self, query: str, generated: GeneratedQueryEntities | None) -> QueryEntitySet | None:
+        if generated is None:
+            return None
         explicit: dict[str, str] = {}
         enhanced: dict[str, str] = {}
-        if generated is None:
-            return QueryEntitySet()
         for raw, says_explicit in [(r, True) for r in generated.explicit] + [(r, False) for r in generated.enhanced]:
             name = clean_model_name(raw, query)
             key = name_key(name)

@@ -26,9 +26,9 @@ class QueryEntitySet:
 
 
 class QueryEntities(Protocol):
-    """Queries in, the entities of each out."""
+    """Queries in, the entities of each out; None where a query could not be read."""
 
-    def __call__(self, queries: Sequence[str]) -> list[QueryEntitySet]: ...
+    def __call__(self, queries: Sequence[str]) -> Sequence[QueryEntitySet | None]: ...
 
 
 class ImplicitNodes(Protocol):

@@ -48,12 +48,14 @@ def link_entities(
         queries: B texts.
         linker: to the graph.
         encode: names -> unit vectors, as the graph's names were encoded.
-        step: takes names from the queries; None reads off them every name that the graph knows.
+        step: takes names from the queries. Without it, and of queries that it could not read, every name is taken
+            that the graph knows.
     """
-    if step is None:
-        links = linker.link_queries(queries, encode)
-    else:
-        links = linker.link_names([(*found.explicit, *found.enhanced) for found in step(queries)], encode)
+    found = [None] * len(queries) if step is None else step(queries)
+    links = linker.link_names([(*row.explicit, *row.enhanced) if row else () for row in found], encode)
+    unread = [i for i, row in enumerate(found) if row is None]
+    for i, row in zip(unread, linker.link_queries([queries[i] for i in unread], encode)):
+        links[i] = row
     rows = Ragged.from_lists([[link.entity for link in row] for row in links])
     weights = torch.tensor([link.score for row in links for link in row], dtype=torch.float32)
     return LinkedQueries(links, rows, weights)

@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -135,6 +136,10 @@ def test_what_answering_would_spend_is_shown_and_nothing_sent(built, server, cap
     command = ["ask", str(built / "index"), "--llm-base-url", server.url, "--llm-model", "stub", "--dry-run"]
     assert main([*command, "--llm-steps", "Where was Euler born?", "What flows through Dresden?"]) == 0
     assert "answer │ 2 │ 0" in printed(capsys)
+    assert main([*command, "--llm-steps", "--retriever", "fg", "Where was Leonhard Euler born?"]) == 0
+    shown = printed(capsys)
+    for step in ("query_entities", "entity_questions", "entity_summaries", "answer"):
+        assert re.search(rf"{step} │ [1-9]\d* │ 0 │ [1-9]", shown)
     assert server.calls == []
 
 

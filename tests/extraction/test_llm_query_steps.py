@@ -29,7 +29,7 @@ def test_query_entities() -> None:
     assert sets == [
         QueryEntitySet(("Solaris (1972 film)",), ("Andrei Tarkovsky", "director", "founder")),
         QueryEntitySet(("李华",), ("生日",)),
-        QueryEntitySet(),
+        None,
     ]
     assert meter.of(queries[1])["query_entities"].calls == 1
 

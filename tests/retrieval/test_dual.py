@@ -156,6 +156,16 @@ def test_steps_given_take_the_place_of_the_local_ones(index):
     assert ("Ada Moss", "born in", "Riga") in {(t.head, t.relation, t.tail) for t in asked["triples"][0]}
 
 
+def test_a_query_that_the_step_could_not_read_is_linked_by_rules(index):
+    def entities(queries):
+        return [None if query == QUERY else QueryEntitySet(explicit=("Riga",)) for query in queries]
+
+    by_rules = DualRetriever(index, DualConfig(**PLAIN)).retrieve([QUERY])[0].evidence
+    unread, read = DualRetriever(index, DualConfig(**PLAIN), entities=entities).retrieve([QUERY, "Why?"])
+    assert unread.evidence["nodes"] == by_rules["nodes"]
+    assert read.evidence["nodes"][0]["name"] == "Riga"
+
+
 def test_hub_keeps_its_best_triples_and_does_not_drown_the_rest():
     crowd = [("Hub", f"knows {i}", f"Person {i}") for i in range(3000)]
     rows = [("", "Hub knows many.", crowd), *ROWS]
