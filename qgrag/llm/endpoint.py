@@ -13,6 +13,7 @@ from qgrag.llm.backend import OnReply, over_budget
 from qgrag.llm.budget import Budget
 from qgrag.llm.config import LLMConfig
 from qgrag.llm.endpoint_errors import Fault, classify
+from qgrag.llm.endpoint_form import RequestForm
 from qgrag.llm.endpoint_reply import read_response
 from qgrag.llm.endpoint_session import EndpointSession, UnusableAnswerError
 from qgrag.llm.errors import LLMUnavailableError
@@ -40,7 +41,7 @@ class EndpointBackend:
         self._session = EndpointSession(config.base_url, config.pace)
         self._ladder = Ladder(config.structured)
         self._finding_rung = asyncio.Lock()
-        self._limit_field = "max_tokens"
+        self._form = RequestForm()
         self._answered = False
         self._failed_in_a_row = 0
 
@@ -137,7 +138,7 @@ class EndpointBackend:
 
     async def _post(self, request: Request, rung: Rung) -> Answer:
         started = time.monotonic()
-        response = await self._create_with_limit(self._body(request, rung), request.sampling.max_tokens)
+        response = await self._create_in_form(self._body(request, rung))
         self._answered, self._failed_in_a_row = True, 0
         return read_response(response, request, time.monotonic() - started)
 
@@ -149,6 +150,7 @@ class EndpointBackend:
             "messages": messages,
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
+            "max_tokens": sampling.max_tokens,
         }
         if sampling.seed is not None:
             body["seed"] = sampling.seed
@@ -160,15 +162,16 @@ class EndpointBackend:
             body["extra_body"] = dict(sampling.extra)
         return body
 
-    async def _create_with_limit(self, body: dict[str, Any], max_tokens: int) -> Any:
-        """A completion; the limit goes under the name that the endpoint knows."""
-        try:
-            return await self._create({**body, self._limit_field: max_tokens})
-        except openai.BadRequestError as error:
-            if self._limit_field != "max_tokens" or "max_completion_tokens" not in str(error):
-                raise
-        self._limit_field = "max_completion_tokens"
-        return await self._create({**body, self._limit_field: max_tokens})
+    async def _create_in_form(self, body: dict[str, Any]) -> Any:
+        """A completion; what is refused for its form is sent again as long as there is another form to send it in."""
+        while True:
+            sent = self._form.apply(body)
+            try:
+                return await self._create(sent)
+            except openai.APIStatusError as error:
+                self._form.learn(error)
+                if self._form.apply(body) == sent:
+                    raise
 
     async def _create(self, body: dict[str, Any]) -> Any:
         async with asyncio.timeout(self.config.pace.total_timeout):

@@ -7,13 +7,16 @@ from functools import cached_property
 from typing import Any
 
 import torch
+from jinja2 import TemplateError
 from torch import Tensor
 
 from qgrag.llm.backend import OnReply, over_budget
 from qgrag.llm.budget import Budget
 from qgrag.llm.config import LLMConfig
-from qgrag.llm.records import CompletionError, Reply, Request
+from qgrag.llm.errors import LLMUnavailableError
+from qgrag.llm.records import CompletionError, Message, Reply, Request
 from qgrag.llm.structured import with_format
+from qgrag.llm.system_turn import refuses_system_turn, without_system_turn
 from qgrag.llm.weights import find_weights
 
 logger = logging.getLogger(__name__)
@@ -43,6 +46,10 @@ class InProcessBackend:
         tokenizer = AutoTokenizer.from_pretrained(
             self._weights.source, gguf_file=self._weights.gguf_file, padding_side="left"
         )
+        if tokenizer.chat_template is None:
+            raise LLMUnavailableError(
+                f"{self.name} has no chat template, so it was not trained to answer; name an instruction-tuned model"
+            )
         if tokenizer.pad_token is None:
             tokenizer.pad_token = tokenizer.eos_token
         return tokenizer
@@ -90,8 +97,16 @@ class InProcessBackend:
 
     def _encode(self, request: Request) -> list[int]:
         messages, _ = with_format(request, "prompt")
-        text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        try:
+            text = self._in_template(messages)
+        except TemplateError as error:
+            if not refuses_system_turn(str(error)):
+                raise LLMUnavailableError(f"chat template of {self.name}: {error}; use another model") from error
+            text = self._in_template(without_system_turn(messages))
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
+
+    def _in_template(self, messages: list[Message]) -> str:
+        return str(self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
 
     def _fits(self, batch: list[int], i: int, prompts: list[list[int]], requests: Sequence[Request]) -> bool:
         """Whether one more request may join: same sampling, and the padded batch within its limit."""

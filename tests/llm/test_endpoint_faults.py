@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from qgrag.llm.config import Pace, Sampling
 from qgrag.llm.errors import LLMUnavailableError
-from qgrag.llm.records import Completion
+from qgrag.llm.records import Completion, Message
 from qgrag.llm.usage import measure
 from tests.llm.server import Answer, Behaviour, Call, asking, connected, fail, say, serving
 
@@ -191,6 +191,51 @@ def test_the_newer_name_of_the_token_limit_is_found_out() -> None:
     completions, calls = ask(behave, "a", "b", pace=Pace(concurrency=1))
     assert [c.text for c in completions] == ["x", "x"]
     assert [call.body.get("max_completion_tokens") for call in calls] == [None, 100, 100]
+
+
+def test_a_form_that_several_calls_find_out_at_once_costs_none_of_them() -> None:
+    all_there = threading.Barrier(4)
+
+    def behave(call: Call) -> Answer:
+        if "max_tokens" not in call.body:
+            return say("x")
+        all_there.wait(30)
+        return fail(400, "Unsupported parameter: use 'max_completion_tokens' instead")
+
+    completions, calls = ask(behave, *"abcd", pace=Pace(concurrency=4, max_retries=0))
+    assert [c.text for c in completions] == ["x"] * 4
+    assert len(calls) == 8
+
+
+def test_sampling_that_a_model_does_not_take_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    def behave(call: Call) -> Answer:
+        for name in ("temperature", "top_p"):
+            if name in call.body:
+                return fail_about(name)
+        return say("x")
+
+    with caplog.at_level(logging.WARNING, "qgrag.llm"):
+        completions, calls = ask(behave, "a", "b", pace=Pace(concurrency=1))
+    assert [c.text for c in completions] == ["x", "x"]
+    assert len(calls) == 4
+    assert calls[-1].body["seed"] == 0
+    assert sum("takes no temperature of ours" in record.message for record in caplog.records) == 1
+
+
+def fail_about(name: str) -> Answer:
+    return Answer(400, {"error": {"message": f"no {name} here", "code": "unsupported_value", "param": name}})
+
+
+def test_a_model_without_a_system_turn_gets_it_in_the_users() -> None:
+    def behave(call: Call) -> Answer:
+        roles = [message["role"] for message in call.body["messages"]]
+        return fail(500, "jinja: System role not supported") if "system" in roles else say("x")
+
+    conversation: list[Message] = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]
+    with serving(behave) as server, connected(server, pace=Pace(max_retries=0)) as model:
+        completions = model.complete([conversation], step="test")
+        assert completions[0].text == "x"
+        assert server.prompts[-1] == "Be brief.\n\nHello"
 
 
 def test_an_answer_in_parts_is_one_text() -> None:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from transformers import PreTrainedTokenizerFast
 
 from qgrag.corpus.records import Chunk
 from qgrag.errors import ModelNotFoundError
@@ -14,9 +17,11 @@ from qgrag.extraction.llm_triples import LLMTripleExtractor
 from qgrag.generation.answers import AnswerWriter
 from qgrag.llm.cached_model import CachedLanguageModel
 from qgrag.llm.config import InProcess, LLMConfig, Sampling
+from qgrag.llm.errors import LLMUnavailableError
 from qgrag.llm.in_process import InProcessBackend
 from qgrag.llm.load import load_language_model
 from qgrag.llm.prompts import PromptConfig, Prompts
+from qgrag.llm.records import Message, Request
 from qgrag.llm.usage import measure
 from qgrag.llm.weights import Weights, find_weights
 from qgrag.retrieval.results import Hit, RetrievalResult
@@ -75,6 +80,32 @@ def test_steps_run_on_it_from_end_to_end(smol: CachedLanguageModel, tmp_path: Pa
     assert answer.text
     assert {citation.chunk_id for citation in answer.citations} <= {"d-0"}
     assert answer.usage["answer"]["completion_tokens"] > 0
+
+
+@needs_smol
+def test_templates_without_a_system_turn_or_of_no_use(
+    smol: CachedLanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = smol.backend
+    assert isinstance(backend, InProcessBackend)
+    conversation: list[Message] = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]
+    refusing = "{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+    monkeypatch.setattr(backend.tokenizer, "chat_template", refusing + "{{ messages[0].content }}")
+    request = Request(tuple(conversation), smol.config.sampling)
+    assert backend.tokenizer.decode(backend._encode(request)) == "Be brief.\n\nHello"
+    monkeypatch.setattr(backend.tokenizer, "chat_template", "{{ raise_exception('Out of tune') }}")
+    with pytest.raises(LLMUnavailableError, match="Out of tune"):
+        smol.complete([conversation], step="test")
+
+
+def test_a_model_without_a_chat_template_is_named(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "gpt2"}')
+    words = Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    PreTrainedTokenizerFast(tokenizer_object=words, unk_token="[UNK]").save_pretrained(tmp_path)
+    model = load_language_model(LLMConfig("transformers", str(tmp_path)), None)
+    with pytest.raises(LLMUnavailableError, match="no chat template"):
+        model.complete(asking("Hello"), step="test")
+    model.close()
 
 
 @needs_smol
