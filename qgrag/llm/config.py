@@ -130,8 +130,8 @@ class LLMConfig:
     def __post_init__(self) -> None:
         if self.backend == "openai" and self.base_url and "://" not in self.base_url:
             raise ConfigError(f"llm.base_url must start with http:// or https://, got {self.base_url!r}")
-        if "@" in self.base_url:
-            raise ConfigError("llm.base_url must not carry credentials: put the key into QGRAG_LLM_API_KEY")
+        if "@" in self.base_url or "?" in self.base_url:
+            raise ConfigError("llm.base_url must not carry credentials or a query: put the key into QGRAG_LLM_API_KEY")
         if self.asks_again < 0:
             raise ConfigError(f"llm.asks_again must not be negative, got {self.asks_again}")
         for name in ("max_calls", "max_tokens_total"):

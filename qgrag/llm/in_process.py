@@ -2,7 +2,8 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from jinja2 import TemplateError
 from torch import Tensor
 
+from qgrag.errors import ModelNotFoundError
 from qgrag.llm.backend import OnReply, over_budget
 from qgrag.llm.budget import Budget
 from qgrag.llm.config import LLMConfig
@@ -28,7 +30,8 @@ class InProcessBackend:
     """Generates in batches of like length, with the model's own chat template; schemas are asked for in
     words.
 
-    The model is loaded on first use. With temperature above 0 an answer depends on what shares its batch.
+    The model is loaded on first use, with a `ModelNotFoundError` where it cannot be read. With temperature above 0
+    an answer depends on what shares its batch.
     """
 
     def __init__(self, config: LLMConfig) -> None:
@@ -43,9 +46,10 @@ class InProcessBackend:
     def tokenizer(self) -> Any:
         from transformers import AutoTokenizer
 
-        tokenizer = AutoTokenizer.from_pretrained(
-            self._weights.source, gguf_file=self._weights.gguf_file, padding_side="left"
-        )
+        with self._loading():
+            tokenizer = AutoTokenizer.from_pretrained(
+                self._weights.source, gguf_file=self._weights.gguf_file, padding_side="left"
+            )
         if tokenizer.chat_template is None:
             raise LLMUnavailableError(
                 f"{self.name} has no chat template, so it was not trained to answer; name an instruction-tuned model"
@@ -62,12 +66,13 @@ class InProcessBackend:
         if dtype == "auto" and self._weights.gguf_file is not None:
             dtype = "float32"
         started = time.monotonic()
-        model = AutoModelForCausalLM.from_pretrained(
-            self._weights.source,
-            gguf_file=self._weights.gguf_file,
-            dtype=dtype if dtype == "auto" else getattr(torch, dtype),
-            device_map=self.config.in_process.device_map,
-        )
+        with self._loading():
+            model = AutoModelForCausalLM.from_pretrained(
+                self._weights.source,
+                gguf_file=self._weights.gguf_file,
+                dtype=dtype if dtype == "auto" else getattr(torch, dtype),
+                device_map=self.config.in_process.device_map,
+            )
         logger.info("loaded %s in %.0f s on %s", self.name, time.monotonic() - started, model.device)
         return model.eval()
 
@@ -94,6 +99,16 @@ class InProcessBackend:
         self.__dict__.pop("model", None)
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
+
+    @contextmanager
+    def _loading(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            raise ModelNotFoundError(
+                f"language model {self.name!r} cannot be read: {' '.join(str(error).split())[:300]}; "
+                "name a model's folder, a GGUF file, or a model that the hub's cache holds"
+            ) from error
 
     def _encode(self, request: Request) -> list[int]:
         messages, _ = with_format(request, "prompt")

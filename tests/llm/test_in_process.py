@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -96,6 +97,20 @@ def test_templates_without_a_system_turn_or_of_no_use(
     monkeypatch.setattr(backend.tokenizer, "chat_template", "{{ raise_exception('Out of tune') }}")
     with pytest.raises(LLMUnavailableError, match="Out of tune"):
         smol.complete([conversation], step="test")
+
+
+@pytest.mark.parametrize("name", ["someone/some-model", "not a name", "broken.gguf", "empty"])
+def test_a_model_that_cannot_be_read_is_named(name: str, tmp_path: Path) -> None:
+    (tmp_path / "broken.gguf").write_bytes(b"no weights")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "config.json").write_text("{")
+    if name == "broken.gguf" and find_spec("gguf") is None:
+        pytest.skip("gguf is not installed")
+    path = str(tmp_path / name) if name in ("broken.gguf", "empty") else name
+    model = load_language_model(LLMConfig("transformers", path), None)
+    with pytest.raises(ModelNotFoundError, match=re.escape(f"{path!r} cannot be read")):
+        model.complete(asking("Hello"), step="test")
+    model.close()
 
 
 def test_a_model_without_a_chat_template_is_named(tmp_path: Path) -> None:

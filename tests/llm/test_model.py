@@ -159,6 +159,7 @@ def test_openai_needs_a_key() -> None:
         ({"model": ""}, "llm.model"),
         ({"model": "m", "base_url": "localhost:8000/v1"}, "http"),
         ({"model": "m", "base_url": "http://me:secret@host/v1"}, "QGRAG_LLM_API_KEY"),
+        ({"model": "m", "base_url": "http://host/v1?key=secret"}, "QGRAG_LLM_API_KEY"),
         ({"model": "m", "asks_again": -1}, "asks_again"),
         ({"model": "m", "max_calls": -1}, "max_calls"),
     ],
