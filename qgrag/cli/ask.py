@@ -7,7 +7,13 @@ from jsonargparse import ArgumentParser, Namespace
 from rich.console import Console
 from rich.markup import escape
 
-from qgrag.cli.llm_arguments import HOW_TO_NAME, add_asking_arguments, named_prompts, open_language_model
+from qgrag.cli.llm_arguments import (
+    HOW_TO_NAME,
+    add_asking_arguments,
+    cache_beside,
+    named_prompts,
+    open_language_model,
+)
 from qgrag.cli.parsing import command_parser, options_first
 from qgrag.cli.retrieve import add_query_arguments, given_queries, show_result
 from qgrag.cli.show import show_estimates, show_usage, write_rows
@@ -52,7 +58,7 @@ def run(arguments: Sequence[str]) -> int:
     config = AnswerConfig(args.style, max(1, args.top_k), args.evidence_tokens)
     index = Index.open(args.index, device=args.device)
     prompts = named_prompts(args)
-    with open_language_model(args) as model, measure() as meter:
+    with open_language_model(args, None if args.dry_run else cache_beside(args.out)) as model, measure() as meter:
         if args.llm_steps and model is None:
             raise ConfigError(f"--llm-steps needs a language model: {HOW_TO_NAME}")
         if args.dry_run:

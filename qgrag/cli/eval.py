@@ -170,7 +170,8 @@ def answer(
     else:
         assert model is not None
         write = AnswerWriter(model, config, prompts)
-    with open_judge(args.judge, Path(args.out) / "llm-cache.sqlite", model) as judge:
+    cache = None if args.no_cache else Path(args.out) / "llm-cache.sqlite"
+    with open_judge(args.judge, cache, model) as judge:
         if args.compare and judge is None:
             raise ConfigError("--compare needs a judge: --judge same, or --judge FILE.yaml")
         measures = Measures(
@@ -195,7 +196,7 @@ def answer(
 
 
 @contextmanager
-def open_judge(name: str | None, cache: Path, same: LanguageModel | None) -> Iterator[LanguageModel | None]:
+def open_judge(name: str | None, cache: Path | None, same: LanguageModel | None) -> Iterator[LanguageModel | None]:
     """The judge: none, the model `same`, or that of a YAML file.
 
     Raises:

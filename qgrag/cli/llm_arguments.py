@@ -9,6 +9,7 @@ from typing import Any
 from jsonargparse import ArgumentParser, Namespace
 
 from qgrag.config import from_plain, load_yaml
+from qgrag.errors import ConfigError
 from qgrag.llm.cached_model import CachedLanguageModel
 from qgrag.llm.config import LLMConfig
 from qgrag.llm.load import load_language_model
@@ -33,7 +34,10 @@ def add_asking_arguments(parser: ArgumentParser) -> None:
     """The same, a configuration file, a cache and prompts: for commands that ask questions of a model."""
     add_llm_arguments(parser)
     parser.add_argument("--llm", type=str | None, default=None, help="YAML file of a language model, as in configs/llm")
-    parser.add_argument("--llm-cache", type=str | None, default=None, help="file that keeps its answers")
+    parser.add_argument(
+        "--llm-cache", type=str | None, default=None, help="file that keeps its answers, beside --out if left out"
+    )
+    parser.add_argument("--no-cache", action="store_true", help="ask it for everything anew, to measure")
     parser.add_argument(
         "--llm-steps", action="store_true", help="let it take the steps of retrieval too, in place of rules"
     )
@@ -70,6 +74,11 @@ def llm_config(args: Namespace) -> LLMConfig:
     return with_llm_arguments(config, args)
 
 
+def cache_beside(out: str | None) -> Path | None:
+    """Where the answers that a written file is made of are kept, so that a run that is stopped pays for none twice."""
+    return Path(f"{out}.llm-cache.sqlite") if out else None
+
+
 @contextmanager
 def open_language_model(args: Namespace, cache: Path | None = None) -> Iterator[CachedLanguageModel | None]:
     """The model that `add_asking_arguments` names, None if they name none; closed at the end.
@@ -79,13 +88,16 @@ def open_language_model(args: Namespace, cache: Path | None = None) -> Iterator[
         cache: file for its answers where `--llm-cache` names none; None keeps none.
 
     Raises:
-        ConfigError: the configuration is wrong, or has an address and no model.
+        ConfigError: the configuration is wrong, or has an address and no model; or a cache is named and forbidden.
     """
+    if args.no_cache and args.llm_cache:
+        raise ConfigError("--no-cache keeps no answers, but --llm-cache names a file for them: leave one out")
     config = llm_config(args)
     if not config.model and not config.base_url:
         yield None
         return
-    model = load_language_model(config, Path(args.llm_cache) if args.llm_cache else cache)
+    kept = Path(args.llm_cache) if args.llm_cache else cache
+    model = load_language_model(config, None if args.no_cache else kept)
     try:
         yield model
     finally:

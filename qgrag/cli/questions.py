@@ -7,7 +7,7 @@ from jsonargparse import ArgumentParser
 from rich.console import Console
 from rich.markup import escape
 
-from qgrag.cli.llm_arguments import add_asking_arguments, named_prompts, open_language_model
+from qgrag.cli.llm_arguments import add_asking_arguments, cache_beside, named_prompts, open_language_model
 from qgrag.cli.parsing import command_parser
 from qgrag.cli.show import show_problems, write_rows
 from qgrag.errors import InputError
@@ -41,7 +41,7 @@ def run(arguments: Sequence[str]) -> int:
     console = Console()
     dataset = load_dataset(args.dataset, Path(args.data) if args.data else None)
     show_problems(console, dataset.problems, "note")
-    with open_language_model(args) as model:
+    with open_language_model(args, cache_beside(args.out)) as model:
         make: QuestionMaker
         make = LLMQuestionMaker(model, args.qfs, named_prompts(args)) if model else LocalQuestionMaker(args.qfs)
         questions = make(dataset.documents)

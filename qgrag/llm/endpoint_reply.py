@@ -23,13 +23,16 @@ def read_response(response: Any, request: Request, seconds: float) -> tuple[Repl
     if not hasattr(message, "content"):
         return Reply(seconds=seconds), _without_message(response)
     text = _text(message.content)
-    finish_reason = getattr(choice, "finish_reason", None)
     usage = getattr(response, "usage", None)
+    completion_tokens = _count(usage, "completion_tokens", estimate_tokens(text))
+    finish_reason = getattr(choice, "finish_reason", None)
+    if not finish_reason and completion_tokens >= request.sampling.max_tokens:
+        finish_reason = "length"
     reply = Reply(
         text=text.encode("utf-8", "replace").decode("utf-8"),
         finish_reason=finish_reason if isinstance(finish_reason, str) else "",
         prompt_tokens=_count(usage, "prompt_tokens", estimate_message_tokens(request.messages)),
-        completion_tokens=_count(usage, "completion_tokens", estimate_tokens(text)),
+        completion_tokens=completion_tokens,
         seconds=seconds,
     )
     return reply, _unusable(reply, getattr(message, "refusal", None), request.sampling.max_tokens)

@@ -2,8 +2,8 @@
 
 import re
 
-_TAG = r"(?:think|thinking|thought|reasoning)"
-_OPENED = re.compile(rf"\A\s*<({_TAG})>.*?</\1>\s*", re.S | re.I)
+_TAG = r"(?:\w+:)?(?:think|thinking|thought|reasoning)"
+_OPENED = re.compile(rf"\A\s*(?:<({_TAG})>.*?</\1>|\[({_TAG})\].*?\[/\2\]|◁({_TAG})▷.*?◁/\3▷)\s*", re.S | re.I)
 _UNCLOSED = re.compile(rf"\A\s*<{_TAG}>(?!.*</{_TAG}>).*\Z", re.S | re.I)
 _ONLY_CLOSED = re.compile(rf"\A(?:(?!</?{_TAG}>).)*</{_TAG}>[ \t]*(?=\n|\Z|[{{\[]|```)\s*", re.S | re.I)
 _TAG_IS_QUOTED = re.compile(rf"[\"'`“‘«]\s*</{_TAG}>", re.I)

@@ -132,6 +132,16 @@ def test_answers_can_be_written_and_kept(built, server, tmp_path):
     assert len(server.calls) == 2
 
 
+def test_answers_that_are_written_are_paid_for_once_unless_told_otherwise(built, server, tmp_path, capsys):
+    command = ["ask", str(built / "index"), "--llm-base-url", server.url, "--llm-model", "stub"]
+    command += ["--out", str(tmp_path / "a.jsonl"), "Where was Euler born?"]
+    for flags, calls in (([], 1), ([], 1), (["--no-cache"], 2)):
+        assert main([*command, *flags]) == 0
+        assert len(server.calls) == calls
+    assert main([*command, "--no-cache", "--llm-cache", "kept.sqlite"]) == 2
+    assert "leave one out" in capsys.readouterr().err
+
+
 def test_what_answering_would_spend_is_shown_and_nothing_sent(built, server, capsys):
     command = ["ask", str(built / "index"), "--llm-base-url", server.url, "--llm-model", "stub", "--dry-run"]
     assert main([*command, "--llm-steps", "Where was Euler born?", "What flows through Dresden?"]) == 0

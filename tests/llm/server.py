@@ -48,7 +48,7 @@ class Answer:
 Behaviour = Callable[[Call], Answer]
 
 
-def say(text: str | None, finish_reason: str = "stop", **message: Any) -> Answer:
+def say(text: str | None, finish_reason: str = "stop", tokens: int = 5, **message: Any) -> Answer:
     """A chat completion."""
     return Answer(
         body={
@@ -63,7 +63,7 @@ def say(text: str | None, finish_reason: str = "stop", **message: Any) -> Answer
                     "message": {"role": "assistant", "content": text, **message},
                 }
             ],
-            "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+            "usage": {"prompt_tokens": 10, "completion_tokens": tokens, "total_tokens": 10 + tokens},
         }
     )
 

@@ -94,6 +94,7 @@ def test_what_may_pass_is_tried_again(passing: Answer) -> None:
         (say("", "length", reasoning_content="hm " * 50), "empty", 1),
         (say("<think>" + "hm " * 50, "length"), "empty", 1),
         (say("fine. " + "again and " * 30, "length"), "repetition", 1),
+        (say("fine. " + "again and " * 30, "", tokens=100), "repetition", 1),
         (Answer(body={"choices": []}), "empty", 2),
         (Answer(body=b"not json"), "server", 2),
     ],
