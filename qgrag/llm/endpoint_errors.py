@@ -80,16 +80,21 @@ def _classify_status(error: openai.APIStatusError) -> Fault:
     if status not in ENDING_STATUSES and status != 429 and _OVERFLOW.search(text):
         return Fault("context_overflow", text)
     if status == 429:
-        wait = parse_retry_after(error.response.headers.get("retry-after"), time.time())
         quota = bool(_QUOTA.search(f"{error.code} {text}"))
-        return Fault("rate_limit", text, passes=not quota, ends=quota, retry_after=wait)
+        return Fault("rate_limit", text, passes=not quota, ends=quota, retry_after=_retry_after(error))
     may_be_format = status in FORMAT_STATUSES
     if status >= 500:
-        wait = parse_retry_after(error.response.headers.get("retry-after"), time.time())
-        return Fault("server", text, passes=True, retry_after=wait, may_be_format=may_be_format)
+        return Fault("server", text, passes=True, retry_after=_retry_after(error), may_be_format=may_be_format)
     if status in PASSING_STATUSES:
         return Fault("server", text, passes=True)
     return Fault("request", text, ends=status in ENDING_STATUSES, may_be_format=may_be_format)
+
+
+def _retry_after(error: openai.APIStatusError) -> float | None:
+    """Seconds that the endpoint asks to wait; OpenAI's own header in milliseconds is the finer one."""
+    headers, now = error.response.headers, time.time()
+    milliseconds = parse_retry_after(headers.get("retry-after-ms"), now)
+    return parse_retry_after(headers.get("retry-after"), now) if milliseconds is None else milliseconds / 1000
 
 
 def _body_message(error: openai.APIStatusError) -> str:

@@ -59,6 +59,7 @@ def test_parameters_arrive() -> None:
         fail(429, "slow down"),
         fail(429, "slow down", retry_after="0.05"),
         fail(429, "slow down", retry_after="Wed, 21 Oct 2015 07:28:00 GMT"),
+        fail(429, "slow down", retry_after="500", retry_after_ms="30"),
         fail(500),
         fail(503, "overloaded", retry_after="0"),
         Answer(drop=True),
