@@ -20,6 +20,7 @@ from qgrag.llm.config import LLMConfig
 from qgrag.llm.load import load_language_model
 from qgrag.models.tokenizer import token_spans
 from qgrag.retrieval.qmkgf import QMKGFConfig
+from qgrag.training.bridge_questions import bridge_questions
 from qgrag.training.gold_pairs import (
     GoldQuestion,
     document_groups,
@@ -61,6 +62,7 @@ REWARDS = """The subgraphs that QMKGF builds for each question, labelled with ho
 {"query", "subgraphs": [{"name", "triples", "reward"}]}. Questions that name no entity of the graph are left out.
 
   qgrag data rewards my-index --out rewards                        the index's own questions, labelled by retrieval
+  qgrag data rewards my-index --out rewards --limit 800 --bridges 2000      most of them made to take two documents
   qgrag data rewards my-index --out rewards --dataset musique --data DATA/musique --group question
   qgrag data rewards my-index --out rewards --labels llm --llm llm.yaml
 """
@@ -121,6 +123,13 @@ def run_rewards(arguments: Sequence[str]) -> int:
         "--group", choices=["document", "title", "question"], default="document", help="what a split keeps whole"
     )
     parser.add_argument("--limit", type=int, default=2000, help="questions taken, drawn by seed")
+    parser.add_argument(
+        "--bridges",
+        type=int,
+        default=0,
+        help="besides, so many of the index's own questions that take two documents: a name replaced by how another "
+        "document leads to it",
+    )
     parser.add_argument("--cache", type=str, default="runs/vectors", help="folder of vectors, shared with training")
     parser.add_argument("--labels", choices=["utility", "llm"], default="utility", help="who says what helps")
     parser.add_argument("--llm", type=str | None, default=None, help="YAML file of a language model, for --labels llm")
@@ -130,12 +139,15 @@ def run_rewards(arguments: Sequence[str]) -> int:
     console = Console()
     index = Index.open(args.index, device=args.device)
     groups = document_groups(index, args.group)
+    if args.bridges and args.dataset:
+        raise InputError("--bridges makes questions of the index itself; leave --dataset out, or --bridges")
     if args.dataset:
-        questions = gold_questions(args, console)
+        questions = sampled(gold_questions(args, console), args.limit, args.seed)
     else:
-        questions = questions_of_pairs(pairs_of_index(index, groups))
-    if len(questions) > args.limit:
-        questions = random.Random(args.seed).sample(questions, args.limit)
+        pairs = pairs_of_index(index, groups)
+        questions = sampled(questions_of_pairs(pairs), args.limit, args.seed)
+        if args.bridges:
+            questions += sampled(bridge_questions(index, pairs, args.seed), args.bridges, args.seed)
     texts = [question.text for question in questions]
     names = texts if args.group == "question" else question_groups(questions, groups)
     candidates = subgraph_candidates(texts, index, args.subgraphs)
@@ -153,6 +165,11 @@ def run_rewards(arguments: Sequence[str]) -> int:
     console.print(f"most useful: {shares or 'none'}", highlight=False)
     write_parts(console, args, examples, lambda example: example.group, write_rewards)
     return 0
+
+
+def sampled(questions: Sequence[GoldQuestion], count: int, seed: int) -> list[GoldQuestion]:
+    """`count` of the questions, drawn by seed, or all of them in their order."""
+    return random.Random(seed).sample(questions, count) if len(questions) > count else list(questions)
 
 
 def load_judge(args: Namespace) -> SubgraphJudge:

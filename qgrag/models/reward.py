@@ -12,6 +12,9 @@ from qgrag.config import from_plain
 from qgrag.errors import ConfigError, InputError
 from qgrag.models.reward_checkpoint import Encoder, RewardCheckpoint, read_checkpoint, write_checkpoint
 
+BLUR = 0.05
+"""Cosines that differ by so much differ by a factor e in the attention that an untrained `product` model gives them."""
+
 
 @dataclass(frozen=True)
 class RewardConfig:
@@ -24,7 +27,8 @@ class RewardConfig:
         dropout: of attention weights and of what they gather, while training.
         scorer: what the last linear layer reads. `linear`: the attended vector, as in the paper, so that the
             query acts through the attention weights alone. `product`: also its product with the projected
-            query, and the number of items, which a softmax hides.
+            query, and of each head the log of the sum that its softmax divides by: how much in the subgraph
+            answers to the query, which a softmax hides.
         items: what a subgraph is to the model: vectors of its `triples`, or states of the `tokens` of its text.
     """
 
@@ -72,21 +76,23 @@ class RewardModel(nn.Module):
         self.W_V = nn.Linear(c.dimension, c.attention_width, bias=False)
         self.W_O = nn.Linear(c.attention_width, c.attention_width, bias=False)
         self.dropout = nn.Dropout(c.dropout)
-        self.score = nn.Linear(c.attention_width if c.scorer == "linear" else 2 * c.attention_width + 1, 1)
-        self._begin_as_cosine()
+        self.score = nn.Linear(c.attention_width if c.scorer == "linear" else 2 * c.attention_width + c.heads, 1)
+        self._begin_as_similarity()
 
-    def _begin_as_cosine(self) -> None:
+    def _begin_as_similarity(self) -> None:
         """Projections begin as the identity, so that training starts from the similarity that the encoder knows:
-        attention by cosine, and with `product` a score by the cosine of the query with what it attends to."""
+        attention by cosine, and with `product` a score that is the mean over heads of
+        log sum_i exp(h cos_i / `BLUR`), a smooth maximum that grows with the number of good triples."""
+        c = self.config
         with torch.no_grad():
             for projection in (self.W_Q, self.W_K, self.W_V, self.W_O):
                 noise = 0.02 * torch.randn_like(projection.weight) / projection.in_features**0.5
                 projection.weight.copy_(torch.eye(*projection.weight.shape) + noise)
             self.score.bias.zero_()
-            if self.config.scorer == "product":
-                width = self.config.attention_width
+            if c.scorer == "product":
+                self.W_K.weight *= c.heads / BLUR * (c.attention_width // c.heads) ** 0.5
                 self.score.weight.zero_()
-                self.score.weight[:, width : 2 * width] = 1
+                self.score.weight[:, 2 * c.attention_width :] = BLUR / c.heads
 
     def attention(self, q: Tensor, items: Tensor, mask: Tensor) -> Tensor:
         """Weights of each head over the items (equation 7, scaled by the width of a head).
@@ -99,11 +105,13 @@ class RewardModel(nn.Module):
         Returns:
             float [B, h, n], each row adding up to 1; all 0 for a subgraph without items.
         """
-        Q = self._heads(self.W_Q(q))
+        return self._logits(self.W_Q(q), items, mask).softmax(-1).masked_fill(~mask.unsqueeze(1), 0)
+
+    def _logits(self, projected: Tensor, items: Tensor, mask: Tensor) -> Tensor:
+        """What the softmax of equation 7 takes, float [B, h, n], at its lowest in the padding."""
         K = self._heads(self.W_K(items.masked_fill(~mask.unsqueeze(-1), 0)))
-        logits = torch.einsum("bhk,bnhk->bhn", Q, K) / K.shape[-1] ** 0.5
-        padding = ~mask.unsqueeze(1)
-        return logits.masked_fill(padding, torch.finfo(logits.dtype).min).softmax(-1).masked_fill(padding, 0)
+        logits = torch.einsum("bhk,bnhk->bhn", self._heads(projected), K) / K.shape[-1] ** 0.5
+        return logits.masked_fill(~mask.unsqueeze(1), torch.finfo(logits.dtype).min)
 
     def forward(self, q: Tensor, items: Tensor, mask: Tensor) -> Tensor:
         """Scores of B subgraphs for their queries.
@@ -120,12 +128,14 @@ class RewardModel(nn.Module):
             InputError: the shapes do not fit, or the vectors come from an encoder of another width.
         """
         self._check(q, items, mask)
+        Q = self.W_Q(q)
         V = self._heads(self.W_V(items.masked_fill(~mask.unsqueeze(-1), 0)))
-        weights = self.dropout(self.attention(q, items, mask))
+        logits = self._logits(Q, items, mask)
+        weights = self.dropout(logits.softmax(-1).masked_fill(~mask.unsqueeze(1), 0))
         attended = self.dropout(self.W_O(torch.einsum("bhn,bnhk->bhk", weights, V).flatten(1)))
         if self.config.scorer == "product":
-            count = mask.sum(1, keepdim=True).to(attended.dtype).log1p()
-            attended = torch.cat([attended, attended * self.W_Q(q), count], dim=1)
+            found = logits.logsumexp(-1).masked_fill(~mask.any(1, keepdim=True), 0)
+            attended = torch.cat([attended, attended * Q, found], dim=1)
         return self.score(attended).squeeze(1)
 
     @torch.no_grad()

@@ -63,12 +63,11 @@ class SubgraphData(LightningDataModule):
         if module.encoding == "cached":
             cache = VectorCache(self.cache, module.embedder)
             texts = dict.fromkeys(t for e in examples for s in e.subgraphs for t in s.triples)
-            q = cache([e.query for e in examples])
-            return VectorCollator(examples, q, cache(list(texts)), {t: i for i, t in enumerate(texts)})
+            q = cache.encode_queries([e.query for e in examples])
+            return VectorCollator(examples, q, cache.encode(list(texts)), {t: i for i, t in enumerate(texts)})
         encoder: TextEncoder = module.encoder
         as_one_text = module.model.config.items == "tokens"
-        tokenize = encoder.tokenize_passages if as_one_text else encoder.tokenize_queries
-        return TextCollator(examples, encoder.tokenize_queries, tokenize, as_one_text)
+        return TextCollator(examples, encoder.tokenize_queries, encoder.tokenize_passages, as_one_text)
 
     def train_dataloader(self) -> ResumableLoader:
         trainer = cast(Trainer, self.trainer)

@@ -1,6 +1,6 @@
 """Labels for subgraphs: by how well they help to retrieve the gold, or by a language model's marks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,6 +11,7 @@ from torch.nn.functional import normalize
 from qgrag.extraction.records import Triple
 from qgrag.generation.subgraph_scores import SubgraphJudge
 from qgrag.index.reader import Index
+from qgrag.models.embedder import Embedder
 from qgrag.retrieval.entity_linking import EntityLinker
 from qgrag.retrieval.graph_steps import link_entities
 from qgrag.retrieval.qmkgf import QMKGFConfig
@@ -19,6 +20,7 @@ from qgrag.retrieval.query_expansion import Join
 from qgrag.training.gold_pairs import GoldQuestion, check_gold, document_numbers
 from qgrag.training.reward_examples import LabelledSubgraph, RewardExample
 from qgrag.training.utility import retrieval_utility
+from qgrag.training.vector_cache import VectorCache
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def subgraph_candidates(questions: Sequence[str], index: Index, config: QMKGFCon
         MissingComponentError: the index was built without a knowledge graph.
     """
     graph = index.knowledge_graph
-    linked = link_entities(questions, EntityLinker(graph, config.linking), index.embedder.encode_queries, None)
+    linked = link_entities(questions, EntityLinker(graph, config.linking), index.embedder.encode, None)
     subgraphs = build_subgraphs(
         graph,
         linked.nodes,
@@ -70,7 +72,7 @@ def label_by_utility(
     candidates: Sequence[Sequence[Candidate]],
     groups: Sequence[str],
     index: Index,
-    encode: Callable[[Sequence[str]], Tensor],
+    vectors: Embedder | VectorCache,
     join: Join = "vectors",
 ) -> list[RewardExample]:
     """Examples with `retrieval_utility` as the reward. No language model is asked.
@@ -80,7 +82,7 @@ def label_by_utility(
         candidates: of each question its subgraphs; empty ones are left out, and so is a question with fewer than two.
         groups: of each question.
         index: what is searched.
-        encode: texts to vectors of the index's encoder, such as a `VectorCache`.
+        vectors: of the index's encoder.
         join: how the retriever joins a query with a triple: by adding their `vectors`, or as one `text`, which is
             encoded anew for every question.
     """
@@ -89,9 +91,9 @@ def label_by_utility(
         return []
     flat = [(question, candidate) for question, found, _ in kept for candidate in found]
     texts = [candidate.texts for _, candidate in flat]
-    own = encode([question.text for question, _, _ in kept])
+    own = vectors.encode_queries([question.text for question, _, _ in kept])
     q = own.repeat_interleave(torch.tensor([len(found) for _, found, _ in kept]), dim=0)
-    expanded = _joined(flat, q, encode, join)
+    expanded = _joined(flat, q, vectors, join)
     ptr = torch.tensor([0, *map(len, texts)]).cumsum(0)
     number_of = _document_numbers_by_id(index)
     for question, _, _ in kept:
@@ -108,7 +110,7 @@ def label_by_utility(
 def _joined(
     subgraphs: Sequence[tuple[GoldQuestion, Candidate]],
     q: Tensor,
-    encode: Callable[[Sequence[str]], Tensor],
+    vectors: Embedder | VectorCache,
     join: Join,
 ) -> Tensor:
     """Unit vectors of each question joined with each triple of its subgraphs, float32 [M, d]; q is [S, d]."""
@@ -119,11 +121,11 @@ def _joined(
     ]
     distinct = list(dict.fromkeys(rows))
     row_of = {text: row for row, text in enumerate(distinct)}
-    vectors = encode(distinct)[torch.tensor([row_of[text] for text in rows])]
+    place = torch.tensor([row_of[text] for text in rows])
     if join == "text":
-        return vectors
+        return vectors.encode_queries(distinct)[place]
     owner = torch.repeat_interleave(torch.tensor([len(candidate.triples) for _, candidate in subgraphs]))
-    return normalize(q[owner] + vectors, dim=1)
+    return normalize(q[owner] + vectors.encode(distinct)[place], dim=1)
 
 
 def label_by_judge(

@@ -15,15 +15,14 @@ def retrieval_utility(
     passages: Tensor,
     document: Tensor,
     gold: Sequence[Sequence[int]],
-    temperature: float = 0.1,
+    k: int = 10,
 ) -> Tensor:
-    """Normalised discounted gain of the gold documents, smoothed, over the whole ranking that a subgraph leads to.
+    """nDCG@k of the gold documents in the ranking that a subgraph leads to.
 
     A query joined with each triple of a subgraph is a search of its own (QMKGF, section 3.4); a chunk's score is the
-    best that any of them gives it plus the query's own, a document's the best of its chunks. The rank of a gold
-    document g is smoothed as in ApproxNDCG (Qin, Liu and Li 2010, equation 14), so that it also tells how safely g
-    stands: rank_g = 1 + sum_{d != g} sigma((s_d - s_g) / temperature). With G gold documents the utility is
-    sum_g 1 / log2(1 + rank_g) over sum_{i=1..G} 1 / log2(1 + i).
+    best that any of them gives it plus the query's own, a document's the best of its chunks. With G gold documents
+    the utility is the sum of 1 / log2(1 + rank_g) over those with rank_g <= k, divided by
+    sum_{i=1..min(G, k)} 1 / log2(1 + i). Documents of equal score share the better rank.
 
     Args:
         q: float32 [S, d], the query of each subgraph.
@@ -32,7 +31,7 @@ def retrieval_utility(
         passages: float32 [C, d], unit vectors of the chunks.
         document: int64 [C], the document of each chunk, from 0 without gaps.
         gold: of each subgraph the numbers of its question's gold documents, at least one.
-        temperature: above 0; towards 0 the utility becomes nDCG.
+        k: documents that count.
 
     Returns:
         float32 [S], from 0 to 1; 0 for a subgraph without triples. Memory: `BLOCK` x C scores.
@@ -51,19 +50,17 @@ def retrieval_utility(
         best.index_reduce_(0, owner, rows @ passages.T, "amax")
         by_document = torch.full((stop - start, documents), -torch.inf)
         by_document.index_reduce_(1, document, best + q[start:stop] @ passages.T, "amax")
-        rewards[start:stop] = _discounted_gain(by_document, gold[start:stop], temperature)
+        rewards[start:stop] = _discounted_gain(by_document, gold[start:stop], k)
         start = stop
     return rewards
 
 
-def _discounted_gain(scores: Tensor, gold: Sequence[Sequence[int]], temperature: float) -> Tensor:
-    """Smoothed nDCG of each row of [S, D]; 0 for a row of -inf."""
+def _discounted_gain(scores: Tensor, gold: Sequence[Sequence[int]], k: int) -> Tensor:
+    """nDCG@k of each row of [S, D]; 0 for a row of -inf."""
     counts = torch.tensor([len(names) for names in gold])
     row = torch.repeat_interleave(counts)
     column = torch.tensor([name for names in gold for name in names])
-    own = scores[row, column].unsqueeze(1)
-    above = torch.sigmoid((scores[row] - own) / temperature).scatter(1, column.unsqueeze(1), 0)
-    rank = 1 + above.sum(1)
-    gain = torch.zeros(len(scores)).index_add_(0, row, 1 / torch.log2(1 + rank))
-    ideal = (1 / torch.log2(torch.arange(int(counts.max())) + 2.0)).cumsum(0)
-    return torch.where(scores.amax(1) == -torch.inf, 0, gain / ideal[counts - 1])
+    rank = 1 + (scores[row] > scores[row, column].unsqueeze(1)).sum(1)
+    gain = torch.zeros(len(scores)).index_add_(0, row, (rank <= k) / torch.log2(1 + rank.float()))
+    ideal = (1 / torch.log2(torch.arange(k) + 2.0)).cumsum(0)
+    return torch.where(scores.amax(1) == -torch.inf, 0, gain / ideal[counts.clamp(max=k) - 1])

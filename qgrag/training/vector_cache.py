@@ -1,7 +1,7 @@
 """Vectors of queries and triples on disk, made once for an encoder; a stopped run keeps what it had."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
@@ -16,8 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 class VectorCache:
-    """One safetensors file for each encoder, in one folder. Texts are encoded as queries, as the retriever encodes
-    queries and triples.
+    """What an embedder makes, kept in one folder: a safetensors file for its queries and one for its passages.
 
     Args:
         folder: made if missing.
@@ -25,12 +24,20 @@ class VectorCache:
     """
 
     def __init__(self, folder: str | Path, embedder: Embedder) -> None:
-        self.path = Path(folder) / f"queries-{embedder.fingerprint}.safetensors"
+        self.folder = Path(folder)
         self.embedder = embedder
 
-    def __call__(self, texts: Sequence[str]) -> Tensor:
-        """float32 [len(texts), d], in order."""
-        keys, vectors = _read(self.path, self.embedder.dimension)
+    def encode(self, texts: Sequence[str]) -> Tensor:
+        """Vectors of passages, names and triples, float32 [len(texts), d], in order."""
+        return self._cached("passages", self.embedder.encode, texts)
+
+    def encode_queries(self, queries: Sequence[str]) -> Tensor:
+        """Vectors of queries, float32 [len(queries), d], in order."""
+        return self._cached("queries", self.embedder.encode_queries, queries)
+
+    def _cached(self, kind: str, encode: Callable[[Sequence[str]], Tensor], texts: Sequence[str]) -> Tensor:
+        path = self.folder / f"{kind}-{self.embedder.fingerprint}.safetensors"
+        keys, vectors = _read(path, self.embedder.dimension)
         row_of = {key: row for row, key in enumerate(keys)}
         wanted = [text_key(text) for text in texts]
         missing = {key: text for key, text in zip(wanted, texts) if key not in row_of}
@@ -39,9 +46,9 @@ class VectorCache:
             new = list(missing)
             for start in range(0, len(new), BLOCK):
                 block = new[start : start + BLOCK]
-                vectors = torch.cat([vectors, self.embedder.encode_queries([missing[key] for key in block])])
+                vectors = torch.cat([vectors, encode([missing[key] for key in block])])
                 row_of |= {key: len(row_of) + i for i, key in enumerate(block)}
-                _write(self.path, list(row_of), vectors)
+                _write(path, list(row_of), vectors)
         return vectors[torch.tensor([row_of[key] for key in wanted], dtype=torch.long)]
 
 

@@ -23,14 +23,15 @@ def reference(m: RewardModel, q, items):
     h, width = m.config.heads, m.config.attention_width
     k = width // h
     Q, K, V = q @ m.W_Q.weight.T, items @ m.W_K.weight.T, items @ m.W_V.weight.T
-    heads = []
+    heads, found = [], []
     for i in range(h):
         part = slice(i * k, (i + 1) * k)
-        weights = torch.softmax(K[:, part] @ Q[part] / k**0.5, dim=0)
-        heads.append(weights @ V[:, part])
+        logits = K[:, part] @ Q[part] / k**0.5
+        heads.append(torch.softmax(logits, dim=0) @ V[:, part])
+        found.append(torch.logsumexp(logits, dim=0))
     attended = torch.cat(heads) @ m.W_O.weight.T
     if m.config.scorer == "product":
-        attended = torch.cat([attended, attended * Q, torch.tensor([len(items)]).float().log1p()])
+        attended = torch.cat([attended, attended * Q, torch.stack(found)])
     return (attended @ m.score.weight.T + m.score.bias)[0]
 
 
@@ -39,10 +40,22 @@ def reference(m: RewardModel, q, items):
 def test_equals_a_plain_implementation(heads, scorer):
     m = model(heads=heads, scorer=scorer)
     sizes = [3, 1, 7]
-    q, values = torch.randn(3, D), torch.randn(sum(sizes), D)
+    q, values = torch.randn(3, D) / D**0.5, torch.randn(sum(sizes), D) / D**0.5
     ptr = torch.tensor([0, 3, 4, 11])
     expected = torch.stack([reference(m, q[b], values[ptr[b] : ptr[b + 1]]) for b in range(3)])
     torch.testing.assert_close(m.score_subgraphs(q, values, ptr), expected.detach(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("heads", [1, 8])
+def test_an_untrained_model_scores_by_a_smooth_maximum_of_cosines(heads):
+    m = model(heads=heads, scorer="product")
+    q, near, far = torch.eye(3, D)
+    q = (q + near) / 2**0.5
+    one, two, none = torch.stack([near, far]), torch.stack([near, near, far]), torch.stack([far, -far])
+    scores = m.score_subgraphs(q.expand(3, -1), torch.cat([one, two, none]), torch.tensor([0, 2, 5, 7]))
+    assert scores[1] > scores[0] > scores[2]
+    if heads == 1:
+        assert float(scores[0]) == pytest.approx(0.5**0.5, abs=0.05)
 
 
 @settings(deadline=None, max_examples=40)

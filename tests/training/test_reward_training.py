@@ -68,10 +68,10 @@ def test_cached_and_encoded_batches_are_the_same(tmp_path, tiny_model):
     module = make_module(tiny_model, encoding="frozen").eval()
     texts = list(dict.fromkeys(t for e in examples for s in e.subgraphs for t in s.triples))
     cache = VectorCache(tmp_path, module.embedder)
-    q, triples = cache([e.query for e in examples]), cache(texts)
+    q, triples = cache.encode_queries([e.query for e in examples]), cache.encode(texts)
     looked_up = VectorCollator(examples, q, triples, {t: i for i, t in enumerate(texts)})
     encoder = module.encoder
-    tokenized = TextCollator(examples, encoder.tokenize_queries, encoder.tokenize_queries, as_one_text=False)
+    tokenized = TextCollator(examples, encoder.tokenize_queries, encoder.tokenize_passages, as_one_text=False)
     draws = [Draw(0, i) for i in (4, 0, 2)]
     score, vectors = module.score(looked_up(draws))
     again, encoded = module.score(tokenized(draws))
@@ -82,16 +82,16 @@ def test_cached_and_encoded_batches_are_the_same(tmp_path, tiny_model):
 
 def test_vectors_are_made_once(tmp_path, tiny_model):
     embedder = make_module(tiny_model).embedder
-    first = VectorCache(tmp_path, embedder)(["a river", "a poem"])
+    first = VectorCache(tmp_path, embedder).encode(["a river", "a poem"])
 
     class Broken:
         fingerprint, dimension = embedder.fingerprint, embedder.dimension
 
-        def encode_queries(self, texts):
+        def encode(self, texts):
             assert list(texts) == ["a bridge"]
             return torch.ones(1, DIMENSION)
 
-    second = VectorCache(tmp_path, Broken())(["a poem", "a bridge", "a river"])
+    second = VectorCache(tmp_path, Broken()).encode(["a poem", "a bridge", "a river"])
     assert torch.equal(second[[2, 0]], first)
     assert torch.equal(second[1], torch.ones(DIMENSION))
     assert [path.suffix for path in tmp_path.iterdir()] == [".safetensors"]
