@@ -10,13 +10,25 @@ from rich.console import Console
 from qgrag.cli.main import main
 from qgrag.config import load_yaml
 from qgrag.errors import ConfigError
+from qgrag.evaluation.answer_summary import AnswerSummary
 from qgrag.evaluation.datasets import DATASETS
 from qgrag.evaluation.reproduce import requirements
-from qgrag.evaluation.reproduce.recipe import Column, Recipe, Row, for_dataset, load_recipe, recipe_folder, recipe_names
+from qgrag.evaluation.reproduce.cells import Cell, cell_value, mean_cell
+from qgrag.evaluation.reproduce.recipe import (
+    AVERAGE,
+    Column,
+    Recipe,
+    Row,
+    filled,
+    load_recipe,
+    recipe_folder,
+    recipe_names,
+)
 from qgrag.evaluation.reproduce.report import as_markdown, side_by_side
 from qgrag.evaluation.reproduce.requirements import needs_of
 from qgrag.evaluation.reproduce.running import slug
-from qgrag.evaluation.reproduce.stand_ins import CountingJudge, EmbeddingScorer
+from qgrag.evaluation.reproduce.stand_ins import ContainsJudge, CountingJudge, EmbeddingScorer
+from qgrag.evaluation.summary import Summary
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = {
@@ -70,6 +82,51 @@ def test_numbers_of_a_table_are_the_paper_s() -> None:
     assert recipe.rows[-1].parameters("multihop-rag")["nodes"] == 15
 
 
+def by_method(name: str) -> dict[str, dict[str, float]]:
+    """Published numbers by method and heading."""
+    recipe = load_recipe(name)
+    headings = [column.heading for column in recipe.columns]
+    return {
+        row.method: {heading: number for heading, number in zip(headings, row.published) if number is not None}
+        for row in recipe.rows
+    }
+
+
+def test_numbers_that_the_papers_print_twice_are_the_same() -> None:
+    squad, hotpotqa = by_method("qmkgf-table2")["QMKGF"], by_method("qmkgf-table3")["QMKGF"]
+    assert by_method("qmkgf-table4")["QMKGF"].items() <= (squad | hotpotqa).items()
+    assert by_method("qmkgf-table6")["ERNIE"].items() <= squad.items()
+    assert by_method("qmkgf-table7")["RM fusion"] == hotpotqa
+    assert by_method("dual-table3")["DualGraphRAG"].items() <= by_method("dual-table1")["DualGraphRAG"].items()
+
+
+def test_sums_and_means_that_the_papers_print_are_theirs() -> None:
+    datasets = ("nq", "hotpotqa", "2wikimultihopqa")
+    for row in by_method("dual-table2").values():
+        for name in datasets:
+            parts = row[f"{name} minutes:construction"] + row[f"{name} minutes:answers"]
+            assert parts == row[f"{name} minutes:total"]
+    for row in by_method("dual-table1").values():
+        for metric in ("exact_match", "f1"):
+            mean = sum(row[f"{name} {metric}"] for name in datasets) / 3
+            assert row[f"average {metric}"] == pytest.approx(mean, abs=0.05)
+
+
+def test_a_judge_s_column_takes_no_other_metric() -> None:
+    recipe = load_recipe("qcg-table1")
+    answers = AnswerSummary({}, {"Naive-RAG": {"multi": {"contains": {"mean": 1.0}}}}, {}, {}, {}, {})
+    summary = Summary({}, {}, {}, {}, {}, {}, {}, ())
+    column = Column("lihuaworld", "judge", "multi")
+    assert cell_value(column, recipe.rows[0], recipe, slug, summary, answers, {}, {}, 5) is None
+
+
+def test_averages_weigh_data_sets_alike() -> None:
+    assert mean_cell([Cell(10.0, 5.0, 15.0)]) == Cell(10.0, 5.0, 15.0)
+    assert mean_cell([Cell(10.0, 5.0, 15.0), Cell(20.0)]) == Cell(15.0)
+    recipe = load_recipe("fg-table1")
+    assert {column.dataset for column in recipe.columns} == {AVERAGE}
+
+
 def test_needs_tell_what_is_here(tmp_path: Path) -> None:
     recipe = load_recipe("qmkgf-table3")
     (tmp_path / "musique").mkdir()
@@ -92,7 +149,7 @@ def test_needs_tell_what_is_here(tmp_path: Path) -> None:
         ({"compare_with": "Dual"}, "compare_with"),
         ({"datasetz": {}}, "did you mean 'datasets'"),
         ({"rows": [{"method": "a", "retriever": {"retriever": "naive"}, "index": "bass"}]}, "did you mean 'base'"),
-        ({"rows": [{"method": "a", "published": [1.0]}]}, "1 published numbers for 6 columns"),
+        ({"rows": [{"method": "a", "published": [1.0]}]}, "1 published numbers for 8 columns"),
         ({"rows": [{"metod": "a"}]}, "metod"),
     ],
 )
@@ -111,7 +168,20 @@ def test_an_unknown_recipe_is_named() -> None:
 
 def test_dataset_marks_are_filled_at_any_depth() -> None:
     values = {"a": ["runs/{dataset}/x", {"b": "{dataset}"}], "c": 1}
-    assert for_dataset(values, "nq") == {"a": ["runs/nq/x", {"b": "nq"}], "c": 1}
+    assert filled(values, "nq") == {"a": ["runs/nq/x", {"b": "nq"}], "c": 1}
+
+
+def test_chinese_is_embedded_by_a_chinese_model() -> None:
+    recipe = load_recipe("qmkgf-table2")
+    models = {name: recipe.index_values("untuned", name)["embedder"]["model"] for name in recipe.datasets}
+    assert models == {
+        "squad": "BAAI/bge-large-en-v1.5",
+        "iirc": "BAAI/bge-large-en-v1.5",
+        "cultour": "BAAI/bge-large-zh-v1.5",
+    }
+    needs = {need.what: need for need in needs_of(recipe, None)}
+    assert {f"embedding model {model}" for model in models.values()} <= needs.keys()
+    assert "bge-large-zh-v1.5" in needs["runs/qmkgf-cultour/embedder"].how
 
 
 def test_methods_without_software_show_the_paper_s_numbers_alone() -> None:
@@ -126,6 +196,8 @@ def test_methods_without_software_show_the_paper_s_numbers_alone() -> None:
 def test_stand_ins(embedder) -> None:
     scores = EmbeddingScorer(embedder).score(["a town", "a town", "a cat"], ["a city", "a dog", "a dog"])
     assert scores[0] > scores[1]
+    verdicts = ContainsJudge()(["q", "q"], [["Riga"], ["Riga", "Lviv"]], ["He was born in Riga.", "Paris"])
+    assert [verdict.correct for verdict in verdicts] == [True, False]
     (one, even) = CountingJudge()(["q", "q"], ["Rain fell. Snow came.", "x"], ["one two three four five six", "x"])
     assert (one.scores["diversity"], one.scores["comprehensiveness"]) == (1.0, 0.0)
     assert set(even.scores.values()) == {0.5}

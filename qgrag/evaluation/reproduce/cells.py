@@ -1,6 +1,6 @@
 """From the figures of a run to one cell of a paper's table."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,6 @@ from qgrag.evaluation.reproduce.recipe import Column, Recipe, Row
 from qgrag.evaluation.summary import Summary
 
 PERCENT = 100.0
-JUDGE_STAND_IN = "contains"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +68,6 @@ def cell_value(
         return Cell(_part(spent, detail, column))
     figures = answers.retrievers.get(name, {}).get(column.group, {})
     metric = column.metric
-    if metric == "judge" and metric not in figures:
-        metric = JUDGE_STAND_IN
     if metric in figures:
         return _percent(figures[metric])
     retrieval = summary.retrievers.get(name, {}).get(column.group, {})
@@ -78,6 +75,11 @@ def cell_value(
         low, high = summary.intervals[name][column.group][metric]
         return _percent({"mean": retrieval[metric], "low": low, "high": high})
     return None
+
+
+def mean_cell(cells: Sequence[Cell]) -> Cell:
+    """The unweighted mean, without an interval; one cell stays as it is."""
+    return cells[0] if len(cells) == 1 else Cell(sum(cell.value for cell in cells) / len(cells))
 
 
 def _part(values: Mapping[str, float], detail: str, column: Column) -> float:

@@ -14,8 +14,8 @@ from qgrag.evaluation.datasets import load_dataset
 from qgrag.evaluation.datasets.records import Dataset
 from qgrag.evaluation.datasets.sampling import sample_questions
 from qgrag.evaluation.meteor import Meteor
-from qgrag.evaluation.reproduce.recipe import Recipe, Row, for_dataset
-from qgrag.evaluation.reproduce.stand_ins import CountingJudge, EmbeddingScorer
+from qgrag.evaluation.reproduce.recipe import Recipe, Row
+from qgrag.evaluation.reproduce.stand_ins import ContainsJudge, CountingJudge, EmbeddingScorer
 from qgrag.generation.answers import AnswerConfig, AnswerWriter
 from qgrag.generation.correctness import CorrectnessJudge
 from qgrag.generation.local_answers import LocalAnswerWriter
@@ -62,7 +62,7 @@ class NamedMeans:
         return dataset if self.limit is None else sample_questions(dataset, self.limit, spec.how, spec.seed)
 
     def index_config(self, name: str, dataset: str) -> IndexConfig:
-        values = for_dataset(self.recipe.indexes[name], dataset)
+        values = self.recipe.index_values(name, dataset)
         config = from_plain(IndexConfig, values, where=f"index {name!r} of the recipe")
         return replace(config, llm=self.recipe.llm) if config.asks_llm else config
 
@@ -120,7 +120,7 @@ class SmokeMeans:
         return replace(demo, name=name, documents=documents, questions=tuple(chosen))
 
     def index_config(self, name: str, dataset: str) -> IndexConfig:
-        values = for_dataset(self.recipe.indexes[name], dataset)
+        values = self.recipe.index_values(name, dataset)
         values.pop("embedder", None)
         for part, who in (("query_graph", "generator"), ("knowledge_graph", "extractor")):
             if values.get(part):
@@ -150,7 +150,7 @@ class SmokeMeans:
 
     @property
     def judge(self) -> Judge | None:
-        return None
+        return ContainsJudge()
 
     @property
     def pair_judge(self) -> PairJudge | None:

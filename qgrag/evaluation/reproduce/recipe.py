@@ -13,6 +13,8 @@ from qgrag.evaluation.datasets.sampling import How
 from qgrag.llm.config import LLMConfig
 
 DATASET_MARK = "{dataset}"
+LANGUAGE_MARK = "{language}"
+AVERAGE = "average"
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Row:
 
     def parameters(self, dataset: str) -> dict[str, Any]:
         """`retriever` and its parameters for one data set; a copy."""
-        values: dict[str, Any] = for_dataset({**(self.retriever or {}), **self.for_dataset.get(dataset, {})}, dataset)
+        values: dict[str, Any] = filled({**(self.retriever or {}), **self.for_dataset.get(dataset, {})}, dataset)
         return values
 
 
@@ -72,7 +74,7 @@ class Column:
     """One column: what is measured on which questions.
 
     Args:
-        dataset: key of `Recipe.datasets`.
+        dataset: key of `Recipe.datasets`; `average` for the unweighted mean over all of them.
         metric: an answer or retrieval metric; `wins:CRITERION`, the share that `Recipe.compare_with` wins over the
             row; `minutes:construction`, `minutes:answers` or `minutes:total`; `tokens:construction` or
             `tokens:answers`, for all questions.
@@ -92,7 +94,7 @@ class Column:
 
 @dataclass(frozen=True)
 class NeededFile:
-    """Something that has to be made before; `how` says by which command. May hold `{dataset}`."""
+    """Something that has to be made before; `how` says by which command. Both may hold `{dataset}` and `{language}`."""
 
     path: str = ""
     how: str = ""
@@ -117,7 +119,7 @@ class Recipe:
         evidence_tokens: most tokens that it gets.
         compare_with: method whose answers are compared with every other row's.
         datasets: by name.
-        indexes: by name, what differs from `IndexConfig`'s defaults; strings may hold `{dataset}`.
+        indexes: by name, what differs from `IndexConfig`'s defaults; strings may hold `{dataset}` and `{language}`.
         needs: files to be made before.
         columns: of the table.
         rows: of the table.
@@ -144,7 +146,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         for column in self.columns:
-            if column.dataset not in self.datasets:
+            if column.dataset not in (*self.datasets, AVERAGE):
                 raise ConfigError(unknown_name("a column's data set", column.dataset, self.datasets))
         methods = [row.method for row in self.rows]
         for row in self.rows:
@@ -167,6 +169,11 @@ class Recipe:
     @property
     def metrics(self) -> set[str]:
         return {column.metric for column in self.columns}
+
+    def index_values(self, name: str, dataset: str) -> dict[str, Any]:
+        """What differs from `IndexConfig`'s defaults in an index of one data set; a copy."""
+        values: dict[str, Any] = filled(self.indexes[name], dataset, self.datasets[dataset].language)
+        return values
 
 
 def recipe_folder() -> Path:
@@ -191,12 +198,12 @@ def load_recipe(name: str) -> Recipe:
     return from_plain(Recipe, load_yaml(path), where=path.name)
 
 
-def for_dataset(values: Any, dataset: str) -> Any:
-    """Nested plain values with `{dataset}` replaced."""
+def filled(values: Any, dataset: str, language: Language = "en") -> Any:
+    """Nested plain values with `{dataset}` and `{language}` replaced."""
     if isinstance(values, str):
-        return values.replace(DATASET_MARK, dataset)
+        return values.replace(DATASET_MARK, dataset).replace(LANGUAGE_MARK, language)
     if isinstance(values, Mapping):
-        return {key: for_dataset(value, dataset) for key, value in values.items()}
+        return {key: filled(value, dataset, language) for key, value in values.items()}
     if isinstance(values, list | tuple):
-        return [for_dataset(value, dataset) for value in values]
+        return [filled(value, dataset, language) for value in values]
     return values

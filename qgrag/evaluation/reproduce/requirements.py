@@ -9,7 +9,7 @@ from typing import Any
 from qgrag.errors import InputError, MissingComponentError, MissingExtraError, ModelNotFoundError
 from qgrag.evaluation.datasets.loading import locate
 from qgrag.evaluation.meteor import load_meteor
-from qgrag.evaluation.reproduce.recipe import DATASET_MARK, DataSpec, Recipe, for_dataset
+from qgrag.evaluation.reproduce.recipe import DATASET_MARK, DataSpec, Recipe, filled
 from qgrag.llm.config import LLMConfig
 from qgrag.models.embedder import EmbedderConfig
 from qgrag.models.resolve import resolve_model
@@ -75,17 +75,19 @@ def _data_need(name: str, spec: DataSpec, data: Path | None) -> Need:
 
 def _file_needs(recipe: Recipe) -> Iterator[Need]:
     for needed in recipe.needs:
-        marked = DATASET_MARK in needed.path
-        for dataset in recipe.datasets if marked else ("",):
-            path = for_dataset(needed.path, dataset)
-            yield Need(path, Path(path).exists(), for_dataset(needed.how, dataset), dataset)
+        if DATASET_MARK not in needed.path:
+            yield Need(needed.path, Path(needed.path).exists(), needed.how)
+            continue
+        for dataset, spec in recipe.datasets.items():
+            path, how = filled((needed.path, needed.how), dataset, spec.language)
+            yield Need(path, Path(path).exists(), how, dataset)
 
 
 def _embedders(recipe: Recipe) -> set[str]:
     """Names of published embedding models; folders that are made before are among the files."""
-    named = {str(config.get("embedder", {}).get("model", EmbedderConfig().model)) for config in recipe.indexes.values()}
-    made = {needed.path for needed in recipe.needs}
-    return named - made
+    configs = [recipe.index_values(name, dataset) for name in recipe.indexes for dataset in recipe.datasets]
+    named = {str(config.get("embedder", {}).get("model", EmbedderConfig().model)) for config in configs}
+    return named - {need.what for need in _file_needs(recipe)}
 
 
 def _cross_encoders(recipe: Recipe) -> set[str]:

@@ -13,8 +13,8 @@ from qgrag.evaluation.bootstrap import BootstrapConfig
 from qgrag.evaluation.datasets.records import Dataset
 from qgrag.evaluation.harness import run_evaluation
 from qgrag.evaluation.meteor import Meteor
-from qgrag.evaluation.reproduce.cells import Cell, cell_value
-from qgrag.evaluation.reproduce.recipe import Recipe, Row
+from qgrag.evaluation.reproduce.cells import Cell, cell_value, mean_cell
+from qgrag.evaluation.reproduce.recipe import AVERAGE, Recipe, Row
 from qgrag.index.builder import build_index
 from qgrag.index.config import IndexConfig
 from qgrag.index.reader import Index
@@ -100,10 +100,11 @@ def run_recipe(
         say: told what is being done.
 
     Returns:
-        By (method, column) what was measured; cells that nothing was measured for are absent.
+        By (method, column) what was measured; cells that nothing was measured for are absent, and averages where a
+        data set of the recipe was not run.
     """
     bootstrap = bootstrap or BootstrapConfig()
-    cells: dict[tuple[str, int], Cell] = {}
+    measured: dict[tuple[str, int], list[Cell]] = {}
     for name in datasets:
         dataset = means.dataset(name)
         out = places.out / name
@@ -126,13 +127,14 @@ def run_recipe(
         costs = _read_costs(out / INDEX_COSTS_FILE)
         timings = _timings(out)
         for number, column in enumerate(recipe.columns):
-            if column.dataset != name:
+            if column.dataset not in (name, AVERAGE):
                 continue
             for row in recipe.runnable:
                 cell = cell_value(column, row, recipe, slug, summary, answers, costs, timings, len(dataset.questions))
                 if cell is not None:
-                    cells[row.method, number] = cell
-    return cells
+                    measured.setdefault((row.method, number), []).append(cell)
+    wanted = [len(recipe.datasets) if column.dataset == AVERAGE else 1 for column in recipe.columns]
+    return {key: mean_cell(parts) for key, parts in measured.items() if len(parts) == wanted[key[1]]}
 
 
 def _build_indexes(

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from qgrag.corpus.sentences import split_sentences
-from qgrag.evaluation.answers import words
+from qgrag.evaluation.answers import answer_metrics, words
+from qgrag.generation.correctness import Verdict
 from qgrag.generation.pairwise import CRITERIA, Comparison
 from qgrag.models.embedder import Embedder
 
@@ -25,6 +26,16 @@ class EmbeddingScorer:
         query_row = {query: row for row, query in enumerate(distinct_queries)}
         text_row = {text: row for row, text in enumerate(distinct_texts)}
         return (asked[[query_row[q] for q in queries]] * told[[text_row[t] for t in texts]]).sum(1)
+
+
+class ContainsJudge:
+    """Takes an answer for correct that has a reference in it."""
+
+    def __call__(
+        self, queries: Sequence[str], references: Sequence[Sequence[str]], answers: Sequence[str]
+    ) -> list[Verdict]:
+        pairs = zip(references, answers, strict=True)
+        return [Verdict(bool(answer_metrics(answer, accepted)["contains"]), "contains") for accepted, answer in pairs]
 
 
 class CountingJudge:
