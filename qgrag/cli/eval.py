@@ -10,7 +10,13 @@ from typing import Any
 from jsonargparse import ArgumentParser, Namespace
 from rich.console import Console
 
-from qgrag.cli.llm_arguments import HOW_TO_NAME, add_asking_arguments, named_prompts, open_language_model
+from qgrag.cli.llm_arguments import (
+    HOW_TO_NAME,
+    add_asking_arguments,
+    llm_config,
+    named_prompts,
+    open_language_model,
+)
 from qgrag.cli.parsing import command_parser
 from qgrag.cli.show import show_problems
 from qgrag.config import from_plain, load_yaml
@@ -37,7 +43,7 @@ from qgrag.index.reader import Index
 from qgrag.llm.config import LLMConfig
 from qgrag.llm.load import load_language_model
 from qgrag.llm.model import LanguageModel
-from qgrag.llm.prompts import Prompts
+from qgrag.llm.prompts import PromptConfig, Prompts
 from qgrag.retrieval.base import Retriever
 from qgrag.retrieval.registry import STANDARD, load_retriever
 
@@ -112,13 +118,15 @@ def run(arguments: Sequence[str]) -> int:
     config = IndexConfig()
     if args.index_config:
         config = from_plain(IndexConfig, load_yaml(Path(args.index_config)), where=args.index_config)
+    prompts = named_prompts(args)
     settings: dict[str, Any] = {"index": config.identity(), "limit": args.limit, "llm_steps": args.llm_steps}
+    if args.llm_steps:
+        settings |= {"model": llm_config(args).model, **own_prompts(prompts)}
     RunFolder(out).check_config(settings)
     folder = Path(args.index) if args.index else out / "index"
     report = build_index(dataset.documents, folder, config)
     seconds |= {f"index: {stage}": spent for stage, spent in report.seconds.items()}
     index = Index.open(folder, device=args.device)
-    prompts = named_prompts(args)
     with open_language_model(args, out / "llm-cache.sqlite") as model:
         if model is None and (args.llm_steps or (args.answer and args.reader == "llm")):
             raise ConfigError(f"--answer and --llm-steps need a language model: {HOW_TO_NAME}; or --reader local")
@@ -187,12 +195,21 @@ def answer(
                 "answers": dataclasses.asdict(config),
                 "reader": model.name if args.reader == "llm" and model is not None else args.reader,
                 "judge": judge.name if judge is not None else None,
+                **own_prompts(prompts),
             },
             BootstrapConfig(seed=args.seed),
         )
         summary = run_answers(dataset, retrievers, Path(args.out), write, measures, run)
     console.print(answer_table(summary))
     console.print(f"written to {args.out}: answers.json", highlight=False)
+
+
+def own_prompts(prompts: Prompts) -> dict[str, Any]:
+    """What a run records of prompts that are not the package's: their language and fingerprints."""
+    config = prompts.config
+    if config == PromptConfig():
+        return {}
+    return {"prompts": {"language": config.language} | {name: prompts[name].fingerprint for name in config.files}}
 
 
 @contextmanager

@@ -34,9 +34,15 @@ class BatchRetriever(Protocol):
 
 
 def settings_of(retriever: Any) -> dict[str, Any]:
-    """A retriever's registered name and its configuration, where it has one: what a run records of it."""
+    """What a run records of a retriever: its registered name, its configuration and the steps that a language model
+    takes, where it has them."""
     config = getattr(retriever, "config", None)
-    return {"retriever": retriever.name, **(asdict(config) if config is not None else {})}
+    steps = getattr(retriever, "llm_steps", ())
+    return {
+        "retriever": retriever.name,
+        **(asdict(config) if config is not None else {}),
+        **({"llm_steps": list(steps)} if steps else {}),
+    }
 
 
 def run_evaluation(

@@ -44,10 +44,14 @@ class Retriever(ABC):
 
     Args:
         index: what is searched.
+
+    Attributes:
+        llm_steps: names of the steps that a language model takes, as `load_retriever` handed them over.
     """
 
     name: ClassVar[str]
     needs_vectors: ClassVar[bool] = True
+    llm_steps: tuple[str, ...] = ()
 
     def __init__(self, index: Index) -> None:
         self.index = index

@@ -73,7 +73,9 @@ def load_retriever(
     if wanted is not None:
         makers = _wanted_steps(wanted, makers, f"{where}: llm_steps")
     steps = {} if model is None else {step: make(model, prompts) for step, make in makers.items()}
-    return retriever(index, config, **steps)  # type: ignore[call-arg]
+    made = retriever(index, config, **steps)  # type: ignore[call-arg]
+    made.llm_steps = tuple(steps)
+    return made
 
 
 def _wanted_steps(wanted: Any, makers: Mapping[str, MakeStep], where: str) -> dict[str, MakeStep]:

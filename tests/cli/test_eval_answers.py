@@ -145,3 +145,26 @@ def test_a_recipe_of_one_s_own_runs_on_an_endpoint(data: Path, server: ChatServe
     asked = len(server.calls)
     assert main([*run, "--partial"]) == 0
     assert len(server.calls) == asked
+
+
+def test_steps_of_retrieval_by_another_model_or_prompt_are_another_run(
+    data: Path, server: ChatServer, tmp_path: Path, capsys
+) -> None:
+    steps = tmp_path / "mine.yaml"
+    index = tmp_path / "graph.yaml"
+    index.write_text("query_graph: null\n")
+    run = [
+        *("eval", "--dataset", "jsonl", "--data", str(data), "--index-config", str(index), "--llm-steps"),
+        *("--retrievers", str(steps), "--out", str(tmp_path / "run"), *model(server)),
+    ]
+    steps.write_text("retriever: dual\nllm_steps: [entities]\n")
+    assert main(run) == 0
+    steps.write_text("retriever: dual\nllm_steps: []\n")
+    assert main(run) == 2
+    assert "retrievers.mine.llm_steps is ['entities'] there and None now" in " ".join(capsys.readouterr().err.split())
+    steps.write_text("retriever: dual\nllm_steps: [entities]\n")
+    assert main([*run, "--llm-model", "other"]) == 2
+    assert "model is 'stub' there and 'other' now" in " ".join(capsys.readouterr().err.split())
+    assert main([*run, "--prompts.language", "French"]) == 2
+    assert "prompts" in capsys.readouterr().err
+    assert main(run) == 0
