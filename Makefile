@@ -15,7 +15,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt requirements-offline.txt
 
 demo: $(VENV)/.ready
 	$(BIN)/qgrag index qgrag/demo/notes --out runs/demo-index
-	$(BIN)/qgrag retrieve runs/demo-index --retriever qcg --top-k 3 "Which city did the composer of the film Metropolis die in?"
+	$(BIN)/qgrag retrieve runs/demo-index --retriever dual --top-k 3 "Who founded the conservatory that Sergei Prokofiev went to?"
 	@echo "An answer by SmolLM2, a language model of 135 million parameters: small and weak, but it needs no service."
 	$(BIN)/qgrag ask runs/demo-index --llm configs/llm/smollm2.yaml --top-k 2 --evidence-tokens 600 "In which city was Anton Karas born?"
 	$(BIN)/qgrag eval --dataset demo --index runs/demo-index --out runs/demo
