@@ -94,6 +94,20 @@ def test_attention_weights_add_up_to_one_and_vanish_on_padding():
     assert (weights.transpose(1, 2)[~mask] == 0).all()
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_mixed_precision_does_not_round_a_choice_away(dtype):
+    m = model(heads=4, scorer="product")
+    q, values = torch.nn.functional.normalize(torch.randn(2, 30, D), dim=2)
+    items, mask = pad_ragged(values, torch.arange(0, 31, 3))
+    expected = m(q[:10], items, mask)
+    assert len(expected.unique()) == 10
+    with torch.autocast("cpu", dtype=dtype):
+        assert torch.equal(m(q[:10], items, mask), expected)
+        rounded = m(q[:10].to(dtype), items.to(dtype), mask)
+    assert rounded.dtype == torch.float32
+    torch.testing.assert_close(m.score_subgraphs(q[:10].to(dtype), values.to(dtype), torch.arange(0, 31, 3)), rounded)
+
+
 def test_scoring_leaves_training_mode_and_ignores_dropout():
     m = model(dropout=0.5)
     m.train()
