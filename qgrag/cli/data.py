@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,18 +29,19 @@ from qgrag.training.gold_pairs import (
     pairs_of_questions,
     question_groups,
     questions_of_pairs,
+    usable_negatives,
     with_hard_negatives,
     with_random_negatives,
 )
 from qgrag.training.mining import MiningConfig
-from qgrag.training.pairs import write_pairs
-from qgrag.training.reward_examples import best_shares, write_rewards
+from qgrag.training.pairs import TrainingPair, write_pairs
+from qgrag.training.reward_examples import RewardExample, best_shares, write_rewards
 from qgrag.training.reward_labels import label_by_judge, label_by_utility, subgraph_candidates
 from qgrag.training.splits import split_by_group
 from qgrag.training.vector_cache import VectorCache
 from qgrag.training.windows import with_windows
 
-T = TypeVar("T")
+T = TypeVar("T", TrainingPair, RewardExample)
 PARTS = ("train", "val", "test")
 
 USAGE = """usage: qgrag data {pairs,rewards} INDEX --out FOLDER [options]
@@ -50,7 +52,8 @@ USAGE = """usage: qgrag data {pairs,rewards} INDEX --out FOLDER [options]
 Both write train.jsonl, val.jsonl and test.jsonl. See qgrag data pairs --help, qgrag data rewards --help.
 """
 
-PAIRS = """Training pairs as JSON lines {"query", "pos", "neg"}, split so that no document is on both sides.
+PAIRS = """Training pairs as JSON lines {"query", "pos", "neg"}, split so that no question, and no document that
+is asked about, is on both sides; not as a negative either.
 
   qgrag data pairs my-index --out pairs                            from the index's own question-answer pairs
   qgrag data pairs my-index --out pairs --negatives hard           with negatives that the index finds
@@ -106,13 +109,16 @@ def run_pairs(arguments: Sequence[str]) -> int:
         pairs = pairs_of_questions(gold_questions(args, console), index, groups)
     else:
         pairs = pairs_of_index(index, groups)
-    if args.negatives == "hard":
-        pairs = with_hard_negatives(pairs, index, args.mining)
-    elif args.negatives == "random":
-        pairs = with_random_negatives(pairs, index, args.mining.count, args.seed)
+    parts = split_parts(console, args, pairs)
+    for number, usable in enumerate(usable_negatives(parts, index, groups)):
+        if args.negatives == "hard":
+            parts[number] = with_hard_negatives(parts[number], index, args.mining, usable)
+        elif args.negatives == "random":
+            parts[number] = with_random_negatives(parts[number], index, args.mining.count, args.seed, usable)
     if args.window:
-        pairs = with_windows(pairs, args.window, token_spans(index.config.chunks.tokenizer))
-    write_parts(console, args, pairs, lambda pair: pair.group, write_pairs)
+        spans = token_spans(index.config.chunks.tokenizer)
+        parts = [with_windows(part, args.window, spans) for part in parts]
+    write_parts(console, args, parts, write_pairs)
     return 0
 
 
@@ -163,7 +169,7 @@ def run_rewards(arguments: Sequence[str]) -> int:
     )
     shares = ", ".join(f"{name} in {share:.0%}" for name, share in best_shares(examples).items())
     console.print(f"most useful: {shares or 'none'}", highlight=False)
-    write_parts(console, args, examples, lambda example: example.group, write_rewards)
+    write_parts(console, args, split_parts(console, args, examples), write_rewards)
     return 0
 
 
@@ -193,18 +199,31 @@ def gold_questions(args: Namespace, console: Console) -> list[GoldQuestion]:
     return questions
 
 
-def write_parts(
-    console: Console,
-    args: Namespace,
-    items: Sequence[T],
-    group: Callable[[T], str],
-    write: Callable[[Path, Sequence[T]], Any],
-) -> None:
-    """Split by group and write a file a part."""
+def split_parts(console: Console, args: Namespace, items: Sequence[T]) -> list[list[T]]:
+    """Parts of a split by group. A question that documents of several parts are asked stays in the first of them."""
     if len(args.split) > len(PARTS):
         raise InputError(f"--split takes up to {len(PARTS)} shares, not {len(args.split)}")
+    parts = split_by_group(items, lambda item: item.group, args.split, args.seed)
+    seen: set[str] = set()
+    for number, part in enumerate(parts):
+        parts[number] = [item for item in part if item.query not in seen]
+        seen.update(item.query for item in part)
+    left_out = len(items) - sum(map(len, parts))
+    if left_out:
+        console.print(f"{left_out} examples left out: their question is in an earlier part too", highlight=False)
+    return parts
+
+
+def write_parts(
+    console: Console, args: Namespace, parts: Sequence[Sequence[T]], write: Callable[[Path, Sequence[T]], Any]
+) -> None:
+    """Write a file a part, and remove those that an earlier split into more parts left."""
     out = Path(args.out)
-    for name, part in zip(PARTS, split_by_group(items, group, args.split, args.seed)):
-        write(out / f"{name}.jsonl", part)
-        number = len({group(item) for item in part})
-        console.print(f"{escape(str(out / name))}.jsonl: {len(part)} examples of {number} groups", highlight=False)
+    for name, part in zip_longest(PARTS, parts):
+        path = out / f"{name}.jsonl"
+        if part is None:
+            path.unlink(missing_ok=True)
+            continue
+        write(path, part)
+        number = len({item.group for item in part})
+        console.print(f"{escape(str(path))}: {len(part)} examples of {number} groups", highlight=False)

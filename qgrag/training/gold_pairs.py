@@ -1,7 +1,7 @@
 """Training pairs from questions with gold, or from the pairs that an index holds already."""
 
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -85,26 +85,49 @@ def questions_of_pairs(pairs: Sequence[TrainingPair]) -> list[GoldQuestion]:
     return [GoldQuestion(pair.query, pair.pos_ids) for pair in pairs]
 
 
-def with_hard_negatives(pairs: Sequence[TrainingPair], index: Index, config: MiningConfig) -> list[TrainingPair]:
+def with_hard_negatives(
+    pairs: Sequence[TrainingPair], index: Index, config: MiningConfig, usable: Tensor | None = None
+) -> list[TrainingPair]:
     """The same pairs with negatives mined from the index (see `mine_hard_negatives`)."""
     rows_of: dict[str, list[int]] = {}
     for row, chunk in enumerate(index.chunks):
         rows_of.setdefault(chunk.passage, []).append(row)
     positives = [[row for text in pair.pos for row in rows_of[text]] for pair in pairs]
     q = index.embedder.encode_queries([pair.query for pair in pairs])
-    mined = mine_hard_negatives(q, index.passages, positives, document_numbers(index), config)
+    mined = mine_hard_negatives(q, index.passages, positives, document_numbers(index), config, usable)
     return [_with_negatives(pair, index, rows) for pair, rows in zip(pairs, mined)]
 
 
-def with_random_negatives(pairs: Sequence[TrainingPair], index: Index, count: int, seed: int) -> list[TrainingPair]:
-    """The same pairs with up to `count` chunks of other documents each (the paper's way), fixed by seed."""
+def with_random_negatives(
+    pairs: Sequence[TrainingPair], index: Index, count: int, seed: int, usable: Tensor | None = None
+) -> list[TrainingPair]:
+    """The same pairs with up to `count` chunks of other documents each (the paper's way), fixed by seed; of those
+    that are `usable`, bool [N], where given."""
     chance = random.Random(seed)
     document = [chunk.document_id for chunk in index.chunks]
+    rows = range(len(document)) if usable is None else usable.nonzero().flatten().tolist()
     out = []
     for pair in pairs:
-        drawn = dict.fromkeys(chance.randrange(len(document)) for _ in range(4 * count))
+        drawn = dict.fromkeys(chance.choice(rows) for _ in range(4 * count))
         out.append(_with_negatives(pair, index, [r for r in drawn if document[r] not in pair.pos_ids][:count]))
     return out
+
+
+def usable_negatives(
+    parts: Sequence[Sequence[TrainingPair]], index: Index, groups: Mapping[str, str]
+) -> Iterator[Tensor]:
+    """For each part of a split the chunks that may be its negatives, bool [N]: those of no group that another part
+    is asked about, so that no document of one part is read while training on another.
+
+    Args:
+        parts: pairs, each group whole in one part.
+        index: of which the pairs were made.
+        groups: group of each document, by any of its ids.
+    """
+    part_of = {groups[name]: number for number, part in enumerate(parts) for pair in part for name in pair.pos_ids}
+    owner = torch.tensor([part_of.get(groups[chunk.document_id], -1) for chunk in index.chunks])
+    for number in range(len(parts)):
+        yield (owner == number) | (owner < 0)
 
 
 def document_numbers(index: Index) -> Tensor:

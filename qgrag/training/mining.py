@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import torch
 from torch import Tensor
@@ -10,6 +11,9 @@ from torch import Tensor
 from qgrag.errors import ConfigError
 from qgrag.index.vectors import VectorIndex
 from qgrag.progress import progress
+
+FOUND_BYTES = 64
+"""Of one passage found for one query: score, row and document, the key that tells answers, and what compares them."""
 
 logger = logging.getLogger(__name__)
 
@@ -38,18 +42,26 @@ class MiningConfig:
                 f"not {self.count}, {self.block} and {self.depth}"
             )
 
-    def peak_bytes(self, positives: int) -> int:
-        """Memory that mining needs beside the vectors of the index and of the queries.
+    def peak_bytes(self, positives: int, passages: VectorIndex) -> int:
+        """Memory that mining needs beside the vectors of the index and of the queries, at most.
 
         Args:
-            positives: most passages that answer one query.
+            positives: most passages that answer the queries of one block.
+            passages: what is searched; torch scores all of them at once, FAISS 1024 at a time.
         """
-        score_and_id, own = 4 + 8, 1 + 8
-        return self.block * self.depth * (score_and_id + own * max(1, positives))
+        size, dimension = passages.vectors.shape
+        scored = size if passages.backend == "torch" else min(size, 1024)
+        found = self.block * min(self.depth, size) * FOUND_BYTES
+        return found + 2 * 4 * dimension * positives + 4 * self.block * scored
 
 
 def mine_hard_negatives(
-    q: Tensor, passages: VectorIndex, positives: Sequence[Sequence[int]], document: Tensor, config: MiningConfig
+    q: Tensor,
+    passages: VectorIndex,
+    positives: Sequence[Sequence[int]],
+    document: Tensor,
+    config: MiningConfig,
+    usable: Tensor | None = None,
 ) -> list[list[int]]:
     """The best-ranked passages that do not answer, for each query.
 
@@ -62,36 +74,57 @@ def mine_hard_negatives(
         positives: of each query, rows of the passages that answer it, at least one.
         document: int64 [N], the document of each passage.
         config: see there.
+        usable: bool [N], the passages that may be taken; None for all.
 
     Returns:
         Rows of each query's negatives, hardest first; fewer than `config.count` where no more are safe.
     """
-    most = max(map(len, positives), default=1)
+    blocks = [slice(start, start + config.block) for start in range(0, len(q), config.block)]
+    most = max((sum(map(len, positives[part])) for part in blocks), default=0)
     logger.warning(
         "mining hard negatives of %d queries among %d passages, %d queries at a time: %.1f MiB at most beside the "
         "index's vectors",
         len(q),
         len(document),
         config.block,
-        config.peak_bytes(most) / 2**20,
+        config.peak_bytes(most, passages) / 2**20,
     )
     found: list[list[int]] = []
     with progress("Mining hard negatives", len(q)) as bar:
-        for start in range(0, len(q), config.block):
-            part = slice(start, start + config.block)
-            found += _mine_block(q[part], passages, positives[part], document, config)
+        for part in blocks:
+            found += _mine_block(q[part], passages, positives[part], document, config, usable)
             bar.advance(len(q[part]))
     return found
 
 
 def _mine_block(
-    q: Tensor, passages: VectorIndex, positives: Sequence[Sequence[int]], document: Tensor, config: MiningConfig
+    q: Tensor,
+    passages: VectorIndex,
+    positives: Sequence[Sequence[int]],
+    document: Tensor,
+    config: MiningConfig,
+    usable: Tensor | None,
 ) -> list[list[int]]:
-    most = max(map(len, positives))
-    own = torch.tensor([[*rows, *[rows[0]] * (most - len(rows))] for rows in positives])
-    best = (passages.vectors.cpu()[own] * q.cpu().unsqueeze(1)).sum(2).amax(1, keepdim=True)
+    own = torch.tensor(list(chain.from_iterable(positives)))
+    owner = torch.repeat_interleave(torch.tensor([len(rows) for rows in positives]))
+    vectors = passages.vectors
+    cosine = torch.linalg.vecdot(vectors[own.to(vectors.device)].cpu(), q[owner])
+    best = q.new_full((len(q),), -torch.inf).scatter_reduce_(0, owner, cosine, "amax")
     score, row = passages.search(q, config.depth)
-    same_document = (document[row.clamp(min=0)].unsqueeze(2) == document[own].unsqueeze(1)).any(2)
-    allowed = (row >= 0) & ~same_document & (score <= best - config.margin)
+    answers = _pair_key(owner, document[own], document)
+    found = _pair_key(torch.arange(len(q)).unsqueeze(1), document[row.clamp(min=0)], document)
+    allowed = (row >= 0) & ~_among(found, answers.sort().values) & (score <= (best - config.margin).unsqueeze(1))
+    if usable is not None:
+        allowed &= usable[row]
     taken = allowed & (allowed.cumsum(1) <= config.count)
     return [ids[keep].tolist() for ids, keep in zip(row, taken)]
+
+
+def _pair_key(query: Tensor, document: Tensor, documents: Tensor) -> Tensor:
+    """One number for a query and a document, int64."""
+    return query * (documents.max() + 1) + document
+
+
+def _among(values: Tensor, known: Tensor) -> Tensor:
+    """Which values are in `known`, int64 [K] in rising order."""
+    return known[torch.searchsorted(known, values).clamp(max=len(known) - 1)] == values

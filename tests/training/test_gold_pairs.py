@@ -1,11 +1,16 @@
 import logging
+import re
+from itertools import accumulate
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonargparse import Namespace
+from rich.console import Console
+from torch.profiler import ProfilerActivity, profile
 
-from qgrag.cli.data import run
+from qgrag.cli.data import run, split_parts
 from qgrag.errors import ConfigError, InputError
 from qgrag.index.vectors import VectorConfig, VectorIndex
 from qgrag.training.gold_pairs import (
@@ -17,7 +22,7 @@ from qgrag.training.gold_pairs import (
     with_random_negatives,
 )
 from qgrag.training.mining import MiningConfig, mine_hard_negatives
-from qgrag.training.pairs import read_pairs
+from qgrag.training.pairs import TrainingPair, read_pairs
 
 
 @settings(deadline=None, max_examples=30)
@@ -39,13 +44,18 @@ def test_mining_equals_a_plain_loop(queries, size, count, margin, seed):
         assert mined[i] == safe[:count]
 
 
-def test_mining_states_its_memory_first(caplog):
-    d = torch.nn.functional.normalize(torch.randn(8, 4), dim=1)
-    config = MiningConfig(count=1, depth=5, block=64)
-    with caplog.at_level(logging.WARNING):
-        mine_hard_negatives(d, VectorIndex.build(d, VectorConfig()), [[i] for i in range(8)], torch.arange(8), config)
-    assert "8 queries among 8 passages, 64 queries at a time: 0.0 MiB at most" in caplog.text
-    assert config.peak_bytes(1) == 64 * 5 * 21
+def test_mining_states_its_memory_first_and_keeps_to_it(caplog):
+    d = torch.nn.functional.normalize(torch.randn(300, 384, generator=torch.Generator().manual_seed(0)), dim=1)
+    passages = VectorIndex.build(d, VectorConfig())
+    positives = [list(range(50)), *([i] for i in range(1, 128))]
+    with caplog.at_level(logging.WARNING), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as run:
+        mine_hard_negatives(d[:128], passages, positives, torch.arange(300), MiningConfig(block=64))
+    (stated,) = re.findall(r"128 queries among 300 passages, 64 queries at a time: (\S+) MiB at most", caplog.text)
+    changes = [event.nbytes() for event in run.profiler.kineto_results.events() if event.name() == "[memory]"]
+    assert changes
+    assert max(accumulate(changes)) < float(stated) * 2**20 < 1.5 * 2**20
+    whole = VectorIndex(d, None)
+    assert MiningConfig().peak_bytes(1, whole) > MiningConfig().block * 300 * 4
     with pytest.raises(ConfigError, match="depth at least count"):
         MiningConfig(count=5, depth=4)
 
@@ -77,12 +87,31 @@ def test_gold_questions_that_share_a_document_share_a_group(demo_index):
         pairs_of_questions([GoldQuestion("d", ("nowhere",))], demo_index, {"nowhere": "x"})
 
 
-def test_command_writes_splits_that_share_no_document(tmp_path, demo_folder, capsys):
-    assert run(["pairs", str(demo_folder), "--out", str(tmp_path), "--negatives", "hard", "--mining.count", "2"]) == 0
+@pytest.mark.parametrize("negatives", ["hard", "random"])
+def test_command_writes_splits_that_share_no_document(tmp_path, demo_folder, capsys, negatives):
+    arguments = ["pairs", str(demo_folder), "--out", str(tmp_path), "--negatives", negatives, "--mining.count", "2"]
+    assert run(arguments) == 0
     parts = {name: read_pairs(tmp_path / f"{name}.jsonl") for name in ("train", "val", "test")}
-    groups = [{pair.group for pair in pairs} for pairs in parts.values()]
-    assert not groups[0] & groups[1]
-    assert not (groups[0] | groups[1]) & groups[2]
+    asked = [{name for pair in pairs for name in pair.pos_ids} for pairs in parts.values()]
+    read = [{name for pair in pairs for name in pair.neg_ids} for pairs in parts.values()]
+    queries = [{pair.query for pair in pairs} for pairs in parts.values()]
+    assert all(read)
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        assert not asked[i] & asked[j]
+        assert not read[i] & asked[j]
+        assert not read[j] & asked[i]
+        assert not queries[i] & queries[j]
     assert "examples of" in capsys.readouterr().out
+    assert run([*arguments, "--split", "[0.8, 0.2]"]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["train.jsonl", "val.jsonl"]
     with pytest.raises(InputError, match="did you mean 'pairs'"):
         run(["pair"])
+
+
+def test_a_question_asked_of_two_parts_stays_in_the_first(capsys):
+    pairs = [TrainingPair("who is it?", (f"p{i}",), (), (f"d{i}",), (), f"d{i}") for i in range(6)]
+    pairs += [TrainingPair(f"what is d{i}?", (f"p{i}",), (), (f"d{i}",), (), f"d{i}") for i in range(6)]
+    parts = split_parts(Console(), Namespace(split=[0.5, 0.5], seed=0), pairs)
+    assert [len(part) for part in parts] == [6, 3]
+    assert "who is it?" not in {pair.query for pair in parts[1]}
+    assert "3 examples left out" in capsys.readouterr().out
