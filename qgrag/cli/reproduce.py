@@ -160,12 +160,16 @@ def finish(recipe: Recipe, cells: Cells, out: Path, console: Console, *, smoke: 
 
 
 def recipes_table(data: Path | None, args: Namespace) -> Table:
-    caption = "--check NAME tells what is missing and how to get it"
-    table = Table(title="recipes", title_justify="left", box=SIMPLE_HEAD, caption=caption, caption_justify="left")
-    for column in ("name", "paper", "table"):
-        table.add_column(column, no_wrap=True)
-    for column in ("data sets", "model", "missing"):
-        table.add_column(column, overflow="fold")
+    caption = "NAME --check tells what is missing and how to get it"
+    table = Table(
+        title="recipes, named by paper and table",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        caption=caption,
+        caption_justify="left",
+    )
+    for column in ("name", "data sets", "model", "missing"):
+        table.add_column(column, no_wrap=column != "data sets")
     for name in recipe_names():
         recipe = with_endpoint(load_recipe(name), args)
         needs = needs_of(recipe, data)
@@ -173,8 +177,6 @@ def recipes_table(data: Path | None, args: Namespace) -> Table:
         missing = sum(not need.here for need in required)
         table.add_row(
             name,
-            recipe.paper,
-            recipe.table,
             ", ".join(recipe.datasets),
             recipe.llm.model,
             f"{missing} of {len(required)}" if missing else "nothing",
@@ -187,5 +189,7 @@ def needs_table(needs: Sequence[Need]) -> Table:
     for column in ("need", "here", "how to get it"):
         table.add_column(column, overflow="fold")
     for need in needs:
-        table.add_row(need.what, "yes" if need.here else "no" if need.required else "no (advised)", need.how)
+        table.add_row(
+            need.what, "yes" if need.here else "no" if need.required else "no (advised)", "" if need.here else need.how
+        )
     return table
