@@ -1,11 +1,14 @@
 """Errors of a training run that say what happened and what to do."""
 
 from collections.abc import Mapping
+from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
-from qgrag.errors import ConfigError, QgragError
+from qgrag.errors import ConfigError, InputError, QgragError
 from qgrag.models.reward import load_weights
 
 
@@ -20,6 +23,20 @@ def check_finite(loss: Tensor, step: int) -> None:
             f"the loss is {loss.item()} at step {step}; lower optimizer.learning_rate, clip gradients "
             "(trainer.gradient_clip_val: 1), or use trainer.precision bf16-mixed or 32; the last checkpoint is sound"
         )
+
+
+def read_training_checkpoint(path: Path) -> dict[str, Any]:
+    """What a run wrote to a `.ckpt` file, its tensors backed by the file, on the CPU; plain values only.
+
+    Raises:
+        InputError: no such file, or one that holds something else.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: no such checkpoint; a run writes OUT/checkpoints/latest.ckpt and best-*.ckpt")
+    try:
+        return dict(torch.load(path, map_location="cpu", weights_only=True, mmap=True))
+    except (RuntimeError, UnpicklingError, EOFError, OSError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: not a training checkpoint, or a damaged one: only plain tensors are read") from error
 
 
 def mark_checkpoint(checkpoint: dict[str, Any], kind: str, architecture: str) -> None:

@@ -12,13 +12,18 @@ from pytorch_lightning import LightningDataModule, LightningModule, Trainer
 from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.loggers import CSVLogger, TensorBoardLogger
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from pytorch_lightning.utilities.rank_zero import rank_zero_info
 
-from qgrag.errors import InputError
+from qgrag.errors import ConfigError, InputError
+from qgrag.training.checks import read_training_checkpoint
 from qgrag.training.curves import plot_curves, read_curves
 from qgrag.training.export import TrainingRecord
 
 logger = logging.getLogger(__name__)
+
+CHECKPOINT_KEYWORDS = ("best", "last", "hpc")
+"""What Lightning takes for a checkpoint that it finds itself."""
 
 
 class TrainingCLI(LightningCLI):
@@ -30,10 +35,21 @@ class TrainingCLI(LightningCLI):
     `OUT/curves.png` shows them; `OUT/model` is the result.
     """
 
+    about = ""
     kind = ""
     monitor = ""
     shown: Sequence[str] = ()
     command = ""
+
+    @staticmethod
+    def subcommands() -> dict[str, set[str]]:
+        return {name: skipped for name, skipped in LightningCLI.subcommands().items() if name != "predict"}
+
+    def parse_arguments(self, parser: LightningArgumentParser, args: Any) -> None:
+        super().parse_arguments(parser, args)
+        path = self.config[self.config.subcommand].get("ckpt_path")
+        if path and path not in CHECKPOINT_KEYWORDS:
+            read_training_checkpoint(Path(path))
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         parser.add_argument("--out", type=str, default=f"runs/{self.kind}", help="folder of the run")
@@ -84,8 +100,8 @@ class TrainingCLI(LightningCLI):
         self.started = time.perf_counter()
 
     def after_fit(self) -> None:
-        """Export the best weights; the last ones where nothing was monitored."""
-        if self.trainer.global_rank != 0:
+        """Export the best weights; the last ones where nothing was monitored. Nothing after a `fast_dev_run`."""
+        if self.trainer.global_rank != 0 or getattr(self.trainer, "fast_dev_run", False):
             return
         best = next((c for c in self.trainer.checkpoint_callbacks if getattr(c, "monitor", None)), None)
         path = getattr(best, "best_model_path", "")
@@ -111,9 +127,7 @@ class TrainingCLI(LightningCLI):
 
 def load_best(module: LightningModule, path: Path) -> None:
     """Put the weights of a training checkpoint into `module`, as plain tensors only."""
-    import torch
-
-    module.load_state_dict(torch.load(path, map_location="cpu", weights_only=True)["state_dict"])
+    module.load_state_dict(read_training_checkpoint(path)["state_dict"])
 
 
 def run_cli(
@@ -129,18 +143,22 @@ def run_cli(
         QgragError: see the modules; the caller prints it.
     """
     cli.command = f"{program} {shlex.join(arguments)}"
+    usage = {name: {"usage": f"{program} {name} --config FILE --data.train FILE ..."} for name in cli.subcommands()}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="LightningCLI's args parameter")
-        cli(
-            module,
-            data,
-            args=list(arguments),
-            seed_everything_default=0,
-            load_from_checkpoint_support=False,
-            auto_configure_optimizers=False,
-            save_config_kwargs={"overwrite": True},
-            parser_kwargs={"prog": program},
-        )
+        try:
+            cli(
+                module,
+                data,
+                args=list(arguments),
+                seed_everything_default=0,
+                load_from_checkpoint_support=False,
+                auto_configure_optimizers=False,
+                save_config_kwargs={"overwrite": True},
+                parser_kwargs={"prog": program, "description": cli.about, **usage},
+            )
+        except MisconfigurationException as error:
+            raise ConfigError(str(error)) from error
 
 
 def _checkpoint_folder(out: str) -> str:

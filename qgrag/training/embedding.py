@@ -15,6 +15,12 @@ from qgrag.training.export import TrainingRecord, export_embedding_model
 class EmbeddingCLI(TrainingCLI):
     """Exports a sentence-transformers folder."""
 
+    about = (
+        "Fine-tunes an embedding model on the pairs that 'qgrag data pairs' writes: fit --config "
+        "configs/train/embedding-full.yaml --data.train pairs/train.jsonl --data.val pairs/val.jsonl --out runs/mine. "
+        "runs/mine/model is then a sentence-transformers folder. The same command with --ckpt_path "
+        "runs/mine/checkpoints/latest.ckpt goes on after a stop. test takes --data.test and --ckpt_path."
+    )
     kind = "embedding"
     monitor = "val/mrr@10"
     shown = ("val/mrr@1", "val/mrr@10", "val/recall@10", "val/ndcg@10")

@@ -92,7 +92,7 @@ class EmbeddingModule(LightningModule):
 
     def _log_search(self, name: str) -> None:
         found, self._vectors = self._vectors, {}
-        if self.trainer.sanity_checking or not found:
+        if self.trainer.sanity_checking or getattr(self.trainer, "fast_dev_run", False) or not found:
             return
         task = self.trainer.datamodule.task(name)  # type: ignore[attr-defined]
         q = _assemble(found.get(QUERIES, []), len(task.queries), self.encoder.dimension)

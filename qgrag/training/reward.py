@@ -16,6 +16,12 @@ from qgrag.training.reward_module import RewardModule
 class RewardCLI(TrainingCLI):
     """Exports a folder that `RewardModel.from_folder` loads; an encoder trained along goes into `encoder`."""
 
+    about = (
+        "Trains the model that chooses among QMKGF's subgraphs on what 'qgrag data rewards' writes: fit --config "
+        "configs/train/reward-triples.yaml --data.train rewards/train.jsonl --data.val rewards/val.jsonl "
+        "--out runs/mine. runs/mine/model is then named as the retriever's 'reward'. The same command with --ckpt_path "
+        "runs/mine/checkpoints/latest.ckpt goes on after a stop. test takes --data.test and --ckpt_path."
+    )
     kind = "reward"
     monitor = "val/top1"
     shown = ("val/top1", "val/top1_cosine", "val/top1_chance")

@@ -1,11 +1,12 @@
 """Reward files to batches."""
 
-import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from pytorch_lightning import LightningDataModule, Trainer
+from pytorch_lightning.utilities.rank_zero import rank_zero_info
+from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from qgrag.errors import InputError
@@ -15,8 +16,6 @@ from qgrag.training.sampling import Draw, ResumableLoader, ShardedBatchSampler
 from qgrag.training.text_encoder import TextEncoder
 from qgrag.training.vector_cache import VectorCache
 
-logger = logging.getLogger(__name__)
-
 Collate = Callable[[Sequence[Draw]], Any]
 
 
@@ -24,7 +23,7 @@ class SubgraphData(LightningDataModule):
     """Labelled subgraphs from JSON lines files, as `qgrag data rewards` writes them.
 
     Args:
-        train: file to train on; questions whose subgraphs are all equally useful are left out.
+        train: file to train on; of every file, questions whose subgraphs are all equally useful are left out.
         val: file to choose the best weights by.
         test: file for `test`.
         batch_size: questions a batch of one process.
@@ -49,22 +48,45 @@ class SubgraphData(LightningDataModule):
         self.examples: dict[str, list[RewardExample]] = {}
         self._collators: dict[str, Collate] = {}
 
+    def prepare_data(self) -> None:
+        """Make the vectors that the cache lacks: in one process, while the others wait."""
+        self._read()
+        if self._module.encoding == "cached":
+            for examples in self.examples.values():
+                self._vectors(examples)
+
     def setup(self, stage: str) -> None:
+        self._read()
+        if not self._collators:
+            self._collators = {name: self._collator(examples) for name, examples in self.examples.items()}
+
+    def _read(self) -> None:
         if self.examples:
             return
-        self.examples = {name: read_rewards(path) for name, path in self.files.items() if path}
-        useful = [example for example in self.examples["train"] if example.informative]
-        logger.info("%d of %d training questions are informative", len(useful), len(self.examples["train"]))
-        self.examples["train"] = useful
-        self._collators = {name: self._collator(examples) for name, examples in self.examples.items()}
+        for name, path in self.files.items():
+            if path:
+                found = read_rewards(path)
+                self.examples[name] = [example for example in found if example.informative]
+                rank_zero_info(f"{path}: in {len(self.examples[name])} of {len(found)} questions the subgraphs differ")
+                if not self.examples[name]:
+                    raise InputError(f"{path}: in no question do the subgraphs differ in reward, so none is to choose")
+
+    @property
+    def _module(self) -> Any:
+        return cast(Trainer, self.trainer).lightning_module
+
+    def _vectors(self, examples: list[RewardExample]) -> tuple[Tensor, Tensor, dict[str, int]]:
+        """Of the queries, of all distinct triples, and the row of each triple."""
+        cache = VectorCache(self.cache, self._module.embedder)
+        self._module.check_width(cache.embedder.dimension)
+        texts = list(dict.fromkeys(t for e in examples for s in e.subgraphs for t in s.triples))
+        q = cache.encode_queries([e.query for e in examples])
+        return q, cache.encode(texts), {text: row for row, text in enumerate(texts)}
 
     def _collator(self, examples: list[RewardExample]) -> Collate:
-        module = cast(Any, cast(Trainer, self.trainer).lightning_module)
+        module = self._module
         if module.encoding == "cached":
-            cache = VectorCache(self.cache, module.embedder)
-            texts = dict.fromkeys(t for e in examples for s in e.subgraphs for t in s.triples)
-            q = cache.encode_queries([e.query for e in examples])
-            return VectorCollator(examples, q, cache.encode(list(texts)), {t: i for i, t in enumerate(texts)})
+            return VectorCollator(examples, *self._vectors(examples))
         encoder: TextEncoder = module.encoder
         as_one_text = module.model.config.items == "tokens"
         return TextCollator(examples, encoder.tokenize_queries, encoder.tokenize_passages, as_one_text)

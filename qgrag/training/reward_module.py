@@ -60,11 +60,15 @@ class RewardModule(LightningModule):
         if encoding != "cached":
             self.encoder = TextEncoder(encoder)
             self.encoder.requires_grad_(encoding == "trained")
-            if self.encoder.dimension != reward.dimension:
-                raise ConfigError(
-                    f"model.reward.dimension is {reward.dimension}, but {encoder.model} gives vectors of "
-                    f"{self.encoder.dimension}"
-                )
+            self.check_width(self.encoder.dimension)
+
+    def check_width(self, dimension: int) -> None:
+        """Raise ConfigError unless the model reads vectors of `dimension`."""
+        if dimension != self.model.config.dimension:
+            raise ConfigError(
+                f"model.reward.dimension is {self.model.config.dimension}, but {self.encoder_config.model} gives "
+                f"vectors of {dimension}"
+            )
 
     @cached_property
     def embedder(self) -> LocalEmbedder:
@@ -112,20 +116,16 @@ class RewardModule(LightningModule):
     def _evaluate(self, batch: VectorBatch | TextBatch, name: str) -> None:
         score, vectors = self.score(batch)
         reward, question = vectors.labels
-        chance = chance_choice(reward, question)
-        informative = chance < 1
-        if not bool(informative.any()):
-            return
         cosine = cosine_scores(vectors)
         values = {
-            "top1": top_choice(score, reward, question)[informative].mean(),
-            "top1_cosine": top_choice(cosine, reward, question)[informative].mean(),
-            "top1_chance": chance[informative].mean(),
-            "regret": regret(score, reward, question)[informative].mean(),
-            "regret_cosine": regret(cosine, reward, question)[informative].mean(),
+            "top1": top_choice(score, reward, question).mean(),
+            "top1_cosine": top_choice(cosine, reward, question).mean(),
+            "top1_chance": chance_choice(reward, question).mean(),
+            "regret": regret(score, reward, question).mean(),
+            "regret_cosine": regret(cosine, reward, question).mean(),
             "loss": reward_loss(self.loss, score, reward, question, self.temperature),
         }
-        size = int(informative.sum())
+        size = int(question[-1]) + 1
         self.log_dict({f"{name}/{key}": v for key, v in values.items()}, batch_size=size, sync_dist=True, on_epoch=True)
 
     def configure_optimizers(self) -> Any:
@@ -140,7 +140,10 @@ class RewardModule(LightningModule):
 
     def _architecture(self) -> str:
         c = self.model.config
-        return f"{c.heads} heads of width {c.attention_width} over {c.items} of {c.dimension} dimensions, {c.scorer}"
+        shape = f"{c.heads} heads of width {c.attention_width} over {c.items} of {c.dimension} dimensions, {c.scorer}"
+        return (
+            shape if self.encoding == "trained" else f"{shape}, on vectors with fingerprint {self.embedder.fingerprint}"
+        )
 
 
 def cosine_scores(batch: VectorBatch) -> Tensor:

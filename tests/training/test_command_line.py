@@ -104,6 +104,32 @@ def test_checkpoints_hold_no_pickled_objects(fitted):
         load_best(torch.nn.Linear(1, 1), fitted / "checkpoints" / "latest.ckpt")
 
 
+def test_checkpoints_that_cannot_be_read_are_named(fitted, tiny_model, pair_files, tmp_path):
+    arguments = embedding_arguments(tiny_model, pair_files, tmp_path / "run")
+    with pytest.raises(InputError, match=r"none\.ckpt: no such checkpoint"):
+        run(["embedding", "fit", *arguments, "--ckpt_path", str(tmp_path / "none.ckpt")])
+    whole = (fitted / "checkpoints" / "latest.ckpt").read_bytes()
+    torch.save({"state_dict": {}, "code": Path("x")}, tmp_path / "objects.ckpt")
+    contents = {"text": b"hello", "empty": b"", "torn": whole[: len(whole) // 2]}
+    for name, content in contents.items():
+        (tmp_path / f"{name}.ckpt").write_bytes(content)
+    for name in [*contents, "objects"]:
+        with pytest.raises(InputError, match=rf"{name}\.ckpt: not a training checkpoint"):
+            run(["embedding", "test", *arguments, "--ckpt_path", str(tmp_path / f"{name}.ckpt")])
+
+
+def test_a_trial_of_one_batch_leaves_no_result(tiny_model, pair_files, tmp_path):
+    arguments = embedding_arguments(tiny_model, pair_files, tmp_path / "run")
+    run(["embedding", "fit", *arguments, "--data.eval_batch_size", "4", "--trainer.fast_dev_run", "true"])
+    assert not (tmp_path / "run" / "model").exists()
+
+
+def test_what_lightning_refuses_is_an_error_of_the_command(tiny_model, pair_files, tmp_path):
+    arguments = embedding_arguments(tiny_model, pair_files, tmp_path / "run")
+    with pytest.raises(ConfigError, match="fast_dev_run=-1 is not a valid"):
+        run(["embedding", "fit", *arguments, "--trainer.fast_dev_run", "-1"])
+
+
 def test_reward_fit_exports_what_the_retriever_loads(tmp_path, tiny_model, reward_files, fitted):
     arguments = ["--config", str(CONFIGS / "reward-triples.yaml"), "--model.encoder.model", str(tiny_model)]
     arguments += [
@@ -141,5 +167,12 @@ def test_every_configuration_is_valid(path, capsys):
 def test_unknown_models_and_help(capsys):
     assert run([]) == 0
     assert "qgrag train embedding fit" in capsys.readouterr().out
+    for kind, data in (("embedding", "pairs/train.jsonl"), ("reward", "rewards/train.jsonl")):
+        with pytest.raises(SystemExit):
+            run([kind, "--help"])
+        said = capsys.readouterr().out
+        assert data in said
+        assert "qgrag data" in said
+        assert "predict" not in said
     with pytest.raises(InputError, match="did you mean 'reward'"):
         run(["rewards", "fit"])

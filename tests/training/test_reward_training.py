@@ -1,4 +1,5 @@
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -16,7 +17,7 @@ from qgrag.training.reward_module import RewardModule, cosine_scores
 from qgrag.training.sampling import Draw
 from qgrag.training.text_encoder import TextEncoderConfig
 from qgrag.training.vector_cache import VectorCache
-from tests.training.conftest import DIMENSION, make_rewards
+from tests.training.conftest import DIMENSION, make_rewards, plain_transformer
 from tests.training.test_embedding_training import KillAfter, Killed, latest
 
 SHAPE = RewardConfig(dimension=DIMENSION, heads=4, dropout=0.1, scorer="product")
@@ -97,6 +98,22 @@ def test_vectors_are_made_once(tmp_path, tiny_model):
     assert [path.suffix for path in tmp_path.iterdir()] == [".safetensors"]
 
 
+def test_one_process_makes_the_vectors_and_the_others_read_them(tmp_path, tiny_model, reward_files):
+    def data():
+        found = SubgraphData(**reward_files, cache=str(tmp_path))
+        module = make_module(tiny_model)
+        found.trainer = SimpleNamespace(lightning_module=module)
+        return found, module
+
+    first, _ = data()
+    first.prepare_data()
+    second, module = data()
+    encoded: list[str] = []
+    module.embedder.encode = module.embedder.encode_queries = lambda texts: encoded.extend(texts)
+    second.setup("fit")
+    assert not encoded
+
+
 def test_killed_and_resumed_equals_unbroken(tmp_path, tiny_model, reward_files):
     whole = make_module(tiny_model)
     fit(whole, reward_files, tmp_path, max_steps=20)
@@ -115,8 +132,18 @@ def test_wrong_checkpoints_and_widths(tmp_path, tiny_model, reward_files):
     other = make_module(tiny_model, reward=RewardConfig(dimension=DIMENSION, heads=8, scorer="product"))
     with pytest.raises(ConfigError, match=r"another architecture: 4 heads .* describes 8 heads"):
         fit(other, reward_files, tmp_path, ckpt_path=tmp_path / "latest.ckpt")
-    with pytest.raises(InputError, match="vectors of 64 dimensions, but got queries of 32"):
-        fit(make_module(tiny_model, reward=RewardConfig(dimension=64)), reward_files, tmp_path)
+    (tmp_path / "wide").mkdir()
+    with pytest.raises(ConfigError, match=r"dimension is 64, but .* gives vectors of 32"):
+        fit(make_module(tiny_model, reward=RewardConfig(dimension=64)), reward_files, tmp_path / "wide")
+    assert not any((tmp_path / "wide").rglob("*.safetensors"))
+    (tmp_path / "other").mkdir()
+    with pytest.raises(ConfigError, match=r"another architecture: .*product, on vectors with fingerprint"):
+        fit(
+            make_module(plain_transformer(tmp_path / "other", dropout=0.1)),
+            reward_files,
+            tmp_path,
+            ckpt_path=tmp_path / "latest.ckpt",
+        )
     with pytest.raises(ConfigError, match=r"dimension is 64, but .* gives vectors of 32"):
         make_module(tiny_model, reward=RewardConfig(dimension=64), encoding="frozen")
     with pytest.raises(ConfigError, match="token states are not cached"):
@@ -156,3 +183,7 @@ def test_questions_without_a_choice_are_left_out_of_training(tmp_path, tiny_mode
     files = {**reward_files, "train": str(tmp_path / "train.jsonl")}
     run = fit(make_module(tiny_model), files, tmp_path, max_epochs=1, batch_size=4)
     assert run.global_step == 2
+    write_rewards(tmp_path / "flat.jsonl", flat)
+    for name in ("train", "val"):
+        with pytest.raises(InputError, match=r"flat\.jsonl: in no question do the subgraphs differ"):
+            fit(make_module(tiny_model), {**files, name: str(tmp_path / "flat.jsonl")}, tmp_path, max_epochs=1)
