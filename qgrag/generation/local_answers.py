@@ -26,9 +26,10 @@ NO_EVIDENCE = "rules answer from evidence alone, and there is none"
 class LocalAnswerWriter:
     """The counterpart of `AnswerWriter` that asks no language model.
 
-    A short answer is the name, date or number of the kind asked for in the sentence most similar to the question,
-    or that sentence where there is none. A long one is the most relevant sentences that do not repeat each other. Both
-    cite where they are from. Such answers show that a pipeline works; they are no substitute for a reader.
+    A short answer is the name, date or number of the kind asked for in the sentence most similar to the question, or
+    that sentence where there is none. A long one is the most relevant sentences that do not repeat each other. Both
+    cite where they are from; a document's title says nothing and is passed over. Such answers show that a pipeline
+    works; they are no substitute for a reader.
 
     Args:
         encode: texts -> unit vectors, float32 [n, d].
@@ -60,6 +61,7 @@ class LocalAnswerWriter:
                 (number, hit, hit.text[a:b])
                 for number, hit in self._numbered(result)
                 for a, b in split_sentences(hit.text)
+                if hit.text[a:b].lstrip("# ") != hit.title
             ]
             for result in results
         ]

@@ -1,5 +1,7 @@
 """Answers by rules, and the views of a graph for a reader."""
 
+from dataclasses import replace
+
 import pytest
 
 from qgrag.generation.answers import AnswerConfig
@@ -31,6 +33,16 @@ def test_short_answers_are_of_the_kind_asked_for(embedder, query, answer):
     (made,) = LocalAnswerWriter(embedder.encode_queries)([result(query, TEXT)])
     assert made.text == answer
     assert made.citations[0].chunk_id == "d0-0"
+
+
+def test_a_title_is_no_answer(embedder):
+    text = f"# Nadia Boulanger\n\n{TEXT}"
+    hit = Hit("d0-0", "d0", ("d0",), 0, len(text), 1.0, text, title="Nadia Boulanger")
+    alone = replace(hit, text="# Nadia Boulanger")
+    asked = [RetrievalResult("When was Nadia Boulanger born?", "naive", (each,)) for each in (hit, alone)]
+    made, none = LocalAnswerWriter(embedder.encode_queries)(asked)
+    assert made.text == "1887"
+    assert not none.answered
 
 
 def test_long_answers_are_sentences_of_several_passages_with_citations(embedder):
