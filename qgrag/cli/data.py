@@ -142,6 +142,8 @@ def run_rewards(arguments: Sequence[str]) -> int:
     parser.add_argument("--llm-cache", type=str, default="runs/llm-cache.sqlite", help="where its answers are kept")
     parser.add_class_arguments(QMKGFConfig, "subgraphs")
     args = parser.instantiate_classes(parser.parse_args(list(arguments)))
+    if args.limit < 0 or args.bridges < 0:
+        raise InputError(f"--limit has to be at least 0 and --bridges at least 0, not {args.limit} and {args.bridges}")
     console = Console()
     index = Index.open(args.index, device=args.device)
     groups = document_groups(index, args.group)

@@ -1,6 +1,7 @@
 """Questions that take two documents to answer, made of an index's own questions and triples: no labels are needed."""
 
 import random
+import re
 from collections.abc import Sequence
 
 from qgrag.errors import InputError
@@ -41,7 +42,7 @@ def bridge_questions(index: Index, pairs: Sequence[TrainingPair], seed: int, per
     asked: dict[str, list[str]] = {}
     for pair in pairs:
         for document in pair.pos_ids:
-            if document in about and names[about[document]] in pair.query:
+            if document in about and _says(pair.query, names[about[document]]):
                 asked.setdefault(document, []).append(pair.query)
     target_of = {about[document]: document for document in asked}
     bridges = [
@@ -65,13 +66,24 @@ def bridge_questions(index: Index, pairs: Sequence[TrainingPair], seed: int, per
         if told and a not in b and b not in a and used.isdisjoint((source, target)):
             used |= {source, target}
             told = chance.sample(told, min(per_bridge, len(told)))
-            questions += [GoldQuestion(q.replace(b, _phrase(a, relation, leads), 1), (source, target)) for q in told]
+            phrase = _phrase(a, relation, leads).replace("\\", r"\\")
+            questions += [GoldQuestion(_named(b).sub(phrase, q), (source, target)) for q in told]
     if not questions:
         raise InputError(
             f"{index.path}: no statement leads from one titled document to another that a question is about; bridge "
             "questions need documents with titles that name what they tell of"
         )
     return questions
+
+
+def _says(query: str, name: str) -> bool:
+    return name in query and bool(_named(name).search(query))
+
+
+def _named(name: str) -> re.Pattern[str]:
+    """A name as a whole, not 'Ald' in 'Aldous'; Chinese has no space between words."""
+    pattern = re.escape(name)
+    return re.compile(pattern if is_cjk(name) else rf"(?<!\w){pattern}(?!\w)")
 
 
 def _phrase(name: str, relation: str, leads: bool) -> str:

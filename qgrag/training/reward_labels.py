@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import torch
 from torch import Tensor
@@ -21,6 +21,9 @@ from qgrag.training.gold_pairs import GoldQuestion, check_gold, document_numbers
 from qgrag.training.reward_examples import LabelledSubgraph, RewardExample
 from qgrag.training.utility import retrieval_utility
 from qgrag.training.vector_cache import VectorCache
+
+BLOCK = 1024
+"""Subgraphs whose searches are in memory together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,43 +92,51 @@ def label_by_utility(
     kept = [(q, found, g) for q, c, g in zip(questions, candidates, groups) if len(found := _filled(c)) > 1]
     if not kept:
         return []
-    flat = [(question, candidate) for question, found, _ in kept for candidate in found]
-    texts = [candidate.texts for _, candidate in flat]
-    own = vectors.encode_queries([question.text for question, _, _ in kept])
-    q = own.repeat_interleave(torch.tensor([len(found) for _, found, _ in kept]), dim=0)
-    expanded = _joined(flat, q, vectors, join)
-    ptr = torch.tensor([0, *map(len, texts)]).cumsum(0)
     number_of = _document_numbers_by_id(index)
     for question, _, _ in kept:
         check_gold(question, number_of)
-    gold = [[number_of[name] for name in question.documents] for question, _ in flat]
+    flat = [(question, candidate) for question, found, _ in kept for candidate in found]
+    own = vectors.encode_queries([question.text for question, _, _ in kept])
+    q = own.repeat_interleave(torch.tensor([len(found) for _, found, _ in kept]), dim=0)
+    searches = _Searches(flat, vectors, join)
     passages, document = index.passages.vectors.cpu(), document_numbers(index)
-    rewards = iter(retrieval_utility(q, expanded, ptr, passages, document, gold).tolist())
+    gold = [[number_of[name] for name in question.documents] for question, _ in flat]
+    rewards: list[float] = []
+    for start in range(0, len(flat), BLOCK):
+        part = slice(start, start + BLOCK)
+        expanded, ptr = searches.of(part, q)
+        rewards += retrieval_utility(q[part], expanded, ptr, passages, document, gold[part]).tolist()
+    marks = iter(rewards)
     return [
-        RewardExample(question.text, tuple(LabelledSubgraph(c.name, c.texts, next(rewards)) for c in found), group)
+        RewardExample(question.text, tuple(LabelledSubgraph(c.name, c.texts, next(marks)) for c in found), group)
         for question, found, group in kept
     ]
 
 
-def _joined(
-    subgraphs: Sequence[tuple[GoldQuestion, Candidate]],
-    q: Tensor,
-    vectors: Embedder | VectorCache,
-    join: Join,
-) -> Tensor:
-    """Unit vectors of each question joined with each triple of its subgraphs, float32 [M, d]; q is [S, d]."""
-    rows = [
-        f"{question.text} {text}" if join == "text" else text
-        for question, candidate in subgraphs
-        for text in candidate.texts
-    ]
-    distinct = list(dict.fromkeys(rows))
-    row_of = {text: row for row, text in enumerate(distinct)}
-    place = torch.tensor([row_of[text] for text in rows])
-    if join == "text":
-        return vectors.encode_queries(distinct)[place]
-    owner = torch.repeat_interleave(torch.tensor([len(candidate.triples) for _, candidate in subgraphs]))
-    return normalize(q[owner] + vectors.encode(distinct)[place], dim=1)
+class _Searches:
+    """What each question joined with each triple of its subgraphs searches for; every distinct text is encoded once."""
+
+    def __init__(
+        self, subgraphs: Sequence[tuple[GoldQuestion, Candidate]], vectors: Embedder | VectorCache, join: Join
+    ) -> None:
+        self._join = join
+        texts = [
+            [f"{question.text} {text}" if join == "text" else text for text in candidate.texts]
+            for question, candidate in subgraphs
+        ]
+        distinct = list(dict.fromkeys(chain.from_iterable(texts)))
+        self._vectors = (vectors.encode_queries if join == "text" else vectors.encode)(distinct)
+        row_of = {text: row for row, text in enumerate(distinct)}
+        self._rows = [[row_of[text] for text in own] for own in texts]
+
+    def of(self, part: slice, q: Tensor) -> tuple[Tensor, Tensor]:
+        """Unit vectors of the subgraphs in `part`, float32 [m, d], and the rows of each, int64; q is [S, d], of all."""
+        rows = self._rows[part]
+        counts = torch.tensor([len(own) for own in rows])
+        found = self._vectors[torch.tensor(list(chain.from_iterable(rows)))]
+        if self._join == "vectors":
+            found = normalize(q[part].repeat_interleave(counts, dim=0) + found, dim=1)
+        return found, torch.cat([counts.new_zeros(1), counts.cumsum(0)])
 
 
 def label_by_judge(

@@ -6,7 +6,8 @@ from qgrag.errors import InputError
 from qgrag.index.builder import build_index
 from qgrag.index.reader import Index
 from qgrag.training.bridge_questions import bridge_questions
-from qgrag.training.gold_pairs import document_groups, pairs_of_index, question_groups
+from qgrag.training.gold_pairs import GoldQuestion, document_groups, pairs_of_index, question_groups
+from qgrag.training.pairs import TrainingPair
 from qgrag.training.reward_examples import read_rewards
 
 TEXTS = {
@@ -50,6 +51,16 @@ def test_every_document_is_on_one_bridge_and_the_seed_fixes_them(index):
     assert len(set(groups)) == len(questions)
 
 
+def test_a_name_is_replaced_wherever_it_stands_whole_and_nowhere_else(index):
+    pair = lambda query: TrainingPair(query, ("p",), (), ("d1",), (), "d1")  # noqa: E731
+    inside = [pair("Who are the Maren Holters?"), pair("Is xMaren Holt a name?")]
+    with pytest.raises(InputError, match="no statement leads"):
+        bridge_questions(index, inside, seed=0)
+    (question,) = bridge_questions(index, [*inside, pair("Is Maren Holt's home that of Maren Holt?")], seed=0)
+    told = "the one that The Glass Harbour directed by"
+    assert question == GoldQuestion(f"Is {told}'s home that of {told}?", ("d0", "d1"))
+
+
 def test_without_titles_that_are_led_to_there_is_no_bridge(tmp_path, embedder):
     build_index([Document("a", "Maren Holt was born in Bergen in 1920.")], tmp_path / "i", embedder=embedder)
     index = Index.open(tmp_path / "i", embedder=embedder)
@@ -65,3 +76,5 @@ def test_the_command_adds_them_to_the_single_ones(index, tmp_path, capsys):
     assert any("the one that" in example.query for example in examples)
     with pytest.raises(InputError, match="leave --dataset out"):
         run(["rewards", *arguments, "--out", str(tmp_path / "r"), "--dataset", "demo"])
+    with pytest.raises(InputError, match="--bridges at least 0, not 6 and -1"):
+        run(["rewards", *arguments, "--out", str(tmp_path / "r"), "--bridges", "-1"])

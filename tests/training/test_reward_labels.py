@@ -8,6 +8,7 @@ from qgrag.errors import InputError
 from qgrag.extraction.records import Triple
 from qgrag.generation.subgraph_scores import SubgraphScore
 from qgrag.retrieval.qmkgf import QMKGFConfig
+from qgrag.training import reward_labels
 from qgrag.training.gold_pairs import GoldQuestion
 from qgrag.training.reward_examples import LabelledSubgraph, RewardExample, best_shares, read_rewards
 from qgrag.training.reward_labels import Candidate, label_by_judge, label_by_utility, subgraph_candidates
@@ -68,6 +69,19 @@ def test_joined_by_vectors_a_question_costs_the_encoder_its_text_and_its_triples
     assert len(passages) == len(demo_index.documents.unique)
     assert 1 <= rank <= 10
     assert examples[0].subgraphs[0].reward == pytest.approx(1 / math.log2(1 + rank), abs=1e-6)
+
+
+@pytest.mark.parametrize("join", ["vectors", "text"])
+def test_labels_do_not_depend_on_how_many_subgraphs_are_in_memory(demo_index, questions, monkeypatch, join):
+    candidates = subgraph_candidates([q.text for q in questions], demo_index, QMKGFConfig(nodes=3))
+    groups = [q.text for q in questions]
+    whole = label_by_utility(questions, candidates, groups, demo_index, demo_index.embedder, join)
+    monkeypatch.setattr(reward_labels, "BLOCK", 2)
+    parts = label_by_utility(questions, candidates, groups, demo_index, demo_index.embedder, join)
+    assert len(whole) > 3
+    assert [(e.query, e.group) for e in parts] == [(e.query, e.group) for e in whole]
+    for one, other in zip(parts, whole, strict=True):
+        assert [s.reward for s in one.subgraphs] == pytest.approx([s.reward for s in other.subgraphs], abs=1e-6)
 
 
 def test_gold_has_to_be_in_the_index(demo_index):
