@@ -81,9 +81,9 @@ def _says(query: str, name: str) -> bool:
 
 
 def _named(name: str) -> re.Pattern[str]:
-    """A name as a whole, not 'Ald' in 'Aldous'; Chinese has no space between words."""
+    """A name as a whole with its article, not 'Ald' in 'Aldous'; Chinese has no space between words."""
     pattern = re.escape(name)
-    return re.compile(pattern if is_cjk(name) else rf"(?<!\w){pattern}(?!\w)")
+    return re.compile(pattern if is_cjk(name) else rf"(?<!\w)(?:[Tt]he )?{pattern}(?!\w)")
 
 
 def _phrase(name: str, relation: str, leads: bool) -> str:
