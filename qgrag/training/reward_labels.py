@@ -100,7 +100,7 @@ def label_by_utility(
     q = own.repeat_interleave(torch.tensor([len(found) for _, found, _ in kept]), dim=0)
     searches = _Searches(flat, vectors, join)
     passages, document = index.passages.vectors.cpu(), document_numbers(index)
-    gold = [[number_of[name] for name in question.documents] for question, _ in flat]
+    gold = [sorted({number_of[name] for name in question.documents}) for question, _ in flat]
     rewards: list[float] = []
     for start in range(0, len(flat), BLOCK):
         part = slice(start, start + BLOCK)

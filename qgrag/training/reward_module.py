@@ -141,9 +141,9 @@ class RewardModule(LightningModule):
     def _architecture(self) -> str:
         c = self.model.config
         shape = f"{c.heads} heads of width {c.attention_width} over {c.items} of {c.dimension} dimensions, {c.scorer}"
-        return (
-            shape if self.encoding == "trained" else f"{shape}, on vectors with fingerprint {self.embedder.fingerprint}"
-        )
+        if self.encoding == "trained":
+            return shape
+        return f"{shape}, on vectors with fingerprint {self.embedder.fingerprint}"
 
 
 def cosine_scores(batch: VectorBatch) -> Tensor:

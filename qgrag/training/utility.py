@@ -22,7 +22,7 @@ def retrieval_utility(
     A query joined with each triple of a subgraph is a search of its own (QMKGF, section 3.4); a chunk's score is the
     best that any of them gives it plus the query's own, a document's the best of its chunks. With G gold documents
     the utility is the sum of 1 / log2(1 + rank_g) over those with rank_g <= k, divided by
-    sum_{i=1..min(G, k)} 1 / log2(1 + i). Documents of equal score share the better rank.
+    sum_{i=1..min(G, k)} 1 / log2(1 + i), and at most 1. Documents of equal score share the better rank.
 
     Args:
         q: float32 [S, d], the query of each subgraph.
@@ -30,7 +30,7 @@ def retrieval_utility(
         ptr: int64 [S + 1], the rows of each subgraph in `expanded`.
         passages: float32 [C, d], unit vectors of the chunks.
         document: int64 [C], the document of each chunk, from 0 without gaps.
-        gold: of each subgraph the numbers of its question's gold documents, at least one.
+        gold: of each subgraph the numbers of its question's gold documents, at least one, each once.
         k: documents that count.
 
     Returns:
@@ -63,4 +63,4 @@ def _discounted_gain(scores: Tensor, gold: Sequence[Sequence[int]], k: int) -> T
     rank = 1 + (scores[row] > scores[row, column].unsqueeze(1)).sum(1)
     gain = torch.zeros(len(scores)).index_add_(0, row, (rank <= k) / torch.log2(1 + rank.float()))
     ideal = (1 / torch.log2(torch.arange(k) + 2.0)).cumsum(0)
-    return torch.where(scores.amax(1) == -torch.inf, 0, gain / ideal[counts.clamp(max=k) - 1])
+    return torch.where(scores.amax(1) == -torch.inf, 0, gain / ideal[counts.clamp(max=k) - 1]).clamp(max=1)

@@ -39,6 +39,8 @@ def test_a_triple_that_leads_to_the_gold_is_worth_more(demo_index, join):
     good, bad = example.subgraphs
     assert (good.name, bad.name, example.group) == ("good", "bad", "g")
     assert 1 >= good.reward > bad.reward >= 0
+    twice = GoldQuestion(question.text, (gold.id, gold.id))
+    assert label_by_utility([twice], candidates, ["g"], demo_index, demo_index.embedder, join) == [example]
 
 
 def test_joined_by_vectors_a_question_costs_the_encoder_its_text_and_its_triples(demo_index):

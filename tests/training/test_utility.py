@@ -54,3 +54,9 @@ def test_worked_by_hand():
     assert float(utility.retrieval_utility(*arguments, [[2]], k=2)) == 0
     both = float(utility.retrieval_utility(*arguments, [[0, 2]]))
     assert both == pytest.approx((1 + 0.5) / (1 + 1 / math.log2(3)))
+
+
+def test_gold_documents_of_equal_score_are_worth_no_more_than_all():
+    passages = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    q, expanded = torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 0.0]])
+    assert float(utility.retrieval_utility(q, expanded, torch.tensor([0, 1]), passages, torch.arange(3), [[0, 1]])) == 1
