@@ -47,9 +47,11 @@ def retrieval_utility(
         rows = expanded[int(ptr[start]) : int(ptr[stop])]
         owner = torch.repeat_interleave(ptr[start : stop + 1].diff())
         best = torch.full((stop - start, len(passages)), -torch.inf)
-        best.index_reduce_(0, owner, rows @ passages.T, "amax")
+        scores = rows @ passages.T
+        best.scatter_reduce_(0, owner.unsqueeze(1).expand_as(scores), scores, "amax")
         by_document = torch.full((stop - start, documents), -torch.inf)
-        by_document.index_reduce_(1, document, best + q[start:stop] @ passages.T, "amax")
+        best += q[start:stop] @ passages.T
+        by_document.scatter_reduce_(1, document.expand_as(best), best, "amax")
         rewards[start:stop] = _discounted_gain(by_document, gold[start:stop], k)
         start = stop
     return rewards
