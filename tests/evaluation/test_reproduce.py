@@ -9,14 +9,16 @@ from rich.console import Console
 
 from qgrag.cli.main import main
 from qgrag.config import load_yaml
-from qgrag.errors import ConfigError
+from qgrag.errors import ConfigError, InputError
 from qgrag.evaluation.answer_summary import AnswerSummary
 from qgrag.evaluation.datasets import DATASETS
 from qgrag.evaluation.reproduce import requirements
 from qgrag.evaluation.reproduce.cells import Cell, cell_value, mean_cell
+from qgrag.evaluation.reproduce.means import SmokeMeans
 from qgrag.evaluation.reproduce.recipe import (
     AVERAGE,
     Column,
+    DataSpec,
     Recipe,
     Row,
     filled,
@@ -26,7 +28,7 @@ from qgrag.evaluation.reproduce.recipe import (
 )
 from qgrag.evaluation.reproduce.report import as_markdown, side_by_side
 from qgrag.evaluation.reproduce.requirements import needs_of
-from qgrag.evaluation.reproduce.running import slug
+from qgrag.evaluation.reproduce.running import RunPlaces, run_recipe, slug
 from qgrag.evaluation.reproduce.stand_ins import ContainsJudge, CountingJudge, EmbeddingScorer
 from qgrag.evaluation.summary import Summary
 
@@ -220,6 +222,21 @@ def test_every_recipe_runs_end_to_end(name: str, tmp_path_factory: pytest.TempPa
     }
     assert {(cell["method"], cell["column"]) for cell in written["cells"]} == wanted
     assert main(["reproduce", name, "--smoke", "--out", str(out)]) == 0
+
+
+def test_a_run_with_another_index_is_not_gone_on_with(tmp_path: Path) -> None:
+    recipe = Recipe(
+        datasets={"towns": DataSpec()},
+        indexes={"base": {"chunks": {"tokens": 200}, "query_graph": None, "knowledge_graph": None}},
+        columns=(Column("towns", "f1"),),
+        rows=(Row("BM25", {"retriever": "bm25"}),),
+    )
+    places = RunPlaces(tmp_path / "run", tmp_path / "indexes")
+    made = run_recipe(recipe, SmokeMeans(recipe), places, ["towns"])
+    assert run_recipe(recipe, SmokeMeans(recipe), places, ["towns"]) == made
+    other = replace(recipe, indexes={"base": recipe.indexes["base"] | {"chunks": {"tokens": 150}}})
+    with pytest.raises(InputError, match=r"chunks\.tokens is 200 there and 150 now"):
+        run_recipe(other, SmokeMeans(other), places, ["towns"])
 
 
 def test_list_and_check(capsys, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from qgrag.evaluation.harness import run_evaluation
 from qgrag.evaluation.meteor import Meteor
 from qgrag.evaluation.reproduce.cells import Cell, cell_value, mean_cell
 from qgrag.evaluation.reproduce.recipe import AVERAGE, Recipe, Row
+from qgrag.evaluation.run_folder import RunFolder
 from qgrag.index.builder import build_index
 from qgrag.index.config import IndexConfig
 from qgrag.index.reader import Index
@@ -102,6 +103,9 @@ def run_recipe(
     Returns:
         By (method, column) what was measured; cells that nothing was measured for are absent, and averages where a
         data set of the recipe was not run.
+
+    Raises:
+        InputError: a folder holds a run of another recipe, index or model.
     """
     bootstrap = bootstrap or BootstrapConfig()
     measured: dict[tuple[str, int], list[Cell]] = {}
@@ -110,6 +114,12 @@ def run_recipe(
         out = places.out / name
         out.mkdir(parents=True, exist_ok=True)
         say(f"{name}: {len(dataset.questions)} questions over {len(dataset.documents)} documents")
+        config = {
+            "recipe": f"{recipe.paper}, {recipe.table}",
+            "indexes": {row.index: means.index_config(row.index, name).identity() for row in recipe.runnable},
+            **means.names,
+        }
+        RunFolder(out).check_config(config)
         indexes = _build_indexes(recipe, means, places, name, dataset, say)
         retrievers = {slug(r.method): means.retriever(indexes[r.index], r, name) for r in recipe.runnable}
         summary = run_evaluation(
@@ -117,7 +127,7 @@ def run_recipe(
             retrievers,
             out,
             ks=KS,
-            config={"recipe": f"{recipe.paper}, {recipe.table}", **means.names},
+            config=config,
             retriever_configs={slug(r.method): {**r.parameters(name), "index": r.index} for r in recipe.runnable},
             bootstrap=bootstrap,
             plot=False,
