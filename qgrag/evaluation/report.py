@@ -51,6 +51,7 @@ def summary_table(summary: Summary, columns: Sequence[str] | None = None) -> Ren
         parts.append(Text(f"{left_out} questions without gold documents are in no figure."))
     if summary.problems:
         parts.append(Text(f"{len(summary.problems)} problems with the data are listed in the summary."))
+    parts.append(Text("Times hold the loading of a model for the retriever that used it first."))
     for name, timing in summary.timings["retrievers"].items():
         per_question = 1000 * timing["retrieve"] / timing["questions"]
         parts.append(Text(f"{name}: {per_question:.1f} ms a question ({timing['retrieve']:.1f} s in all)"))
