@@ -110,15 +110,13 @@ def run_one(name: str, args: Namespace, data: Path | None, console: Console) -> 
 
 
 def with_endpoint(recipe: Recipe, args: Namespace) -> Recipe:
-    """The recipe with the endpoint and model of the flags; a judge that was the same model stays so."""
-    llm = with_llm_arguments(recipe.llm, args)
-    judge = recipe.judge
-    if judge is not None:
-        same = judge.model == recipe.llm.model
-        judge = (
-            with_llm_arguments(judge, args) if same else replace(judge, base_url=args.llm_base_url or judge.base_url)
-        )
-    return replace(recipe, llm=llm, judge=judge)
+    """The recipe with the endpoint, model and budgets of the flags; of a judge that is another model the budgets
+    alone."""
+    own = args.clone()
+    if not recipe.judge_is_reader:
+        own.llm_base_url = own.llm_model = None
+    judge = with_llm_arguments(recipe.judge, own) if recipe.judge is not None else None
+    return replace(recipe, llm=with_llm_arguments(recipe.llm, args), judge=judge)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from qgrag.cli.main import main
+from qgrag.cli.reproduce import make_parser, with_endpoint
 from qgrag.config import load_yaml
 from qgrag.errors import ConfigError, InputError
 from qgrag.evaluation.answer_summary import AnswerSummary
@@ -120,6 +121,23 @@ def test_a_judge_s_column_takes_no_other_metric() -> None:
     summary = Summary({}, {}, {}, {}, {}, {}, {}, ())
     column = Column("lihuaworld", "judge", "multi")
     assert cell_value(column, recipe.rows[0], recipe, slug, summary, answers, {}, {}, 5) is None
+
+
+def test_flags_name_the_reader_and_its_own_judge_alone() -> None:
+    flags = ["--llm-model", "mine", "--llm-base-url", "http://127.0.0.1:9/v1", "--max-calls", "7"]
+    args = make_parser().parse_args(flags)
+    own, other = (with_endpoint(load_recipe(name), args) for name in ("qcg-table1", "fg-table1"))
+    assert own.judge is not None
+    assert other.judge is not None
+    assert own.llm.model == own.judge.model == other.llm.model == "mine"
+    assert (other.judge.model, other.judge.base_url) == ("gpt-4o-mini", "https://api.openai.com/v1")
+    assert own.judge.max_calls == other.judge.max_calls == 7
+    endpoints = [need.what for need in needs_of(other, None) if need.what.startswith("endpoint")]
+    assert endpoints == [
+        "endpoint http://127.0.0.1:9/v1 with mine",
+        "endpoint https://api.openai.com/v1 with gpt-4o-mini",
+    ]
+    assert sum(need.what.startswith("endpoint") for need in needs_of(own, None)) == 1
 
 
 def test_averages_weigh_data_sets_alike() -> None:

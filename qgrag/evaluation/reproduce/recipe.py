@@ -113,6 +113,7 @@ class Recipe:
         llm: the model that extracts, takes retrieval's steps, and answers.
         llm_steps: whether it takes retrieval's steps.
         judge: the model that judges; None where the table needs none.
+        judge_is_reader: whether `judge` is the model that answers, so that whoever names another model names both.
         serve: command that serves the model.
         style: of answers.
         passages: read by the reader.
@@ -133,6 +134,7 @@ class Recipe:
     llm: LLMConfig = field(default_factory=LLMConfig)
     llm_steps: bool = True
     judge: LLMConfig | None = None
+    judge_is_reader: bool = False
     serve: str = ""
     style: Literal["short", "long"] = "short"
     passages: int = 5

@@ -51,8 +51,9 @@ def needs_of(recipe: Recipe, data: Path | None) -> list[Need]:
         needs.append(_model_need("embedding model", name))
     for name in sorted(_cross_encoders(recipe)):
         needs.append(_model_need("cross-encoder", name))
-    endpoints = {c.base_url or OPENAI: c for c in (recipe.llm, recipe.judge) if c is not None}
-    needs += [_endpoint_need(config, recipe.serve) for config in endpoints.values()]
+    needs.append(_endpoint_need(recipe.llm, recipe.serve, "another address or model: --llm-base-url, --llm-model"))
+    if recipe.judge is not None and not recipe.judge_is_reader:
+        needs.append(_endpoint_need(recipe.judge, "", "it judges; another judge in a copy of the recipe"))
     if "meteor" in recipe.metrics:
         needs.append(_meteor_need())
     if recipe.serve:
@@ -114,9 +115,9 @@ def _model_need(kind: str, name: str) -> Need:
     return Need(f"{kind} {name}", here, f"hf download {name}, or its folder's path in a copy of the recipe")
 
 
-def _endpoint_need(config: LLMConfig, serve: str) -> Need:
+def _endpoint_need(config: LLMConfig, serve: str, otherwise: str) -> Need:
     address = config.base_url or OPENAI
-    how = f"{serve or 'set QGRAG_LLM_API_KEY'}; another address or model: --llm-base-url, --llm-model"
+    how = f"{serve or 'set QGRAG_LLM_API_KEY'}; {otherwise}"
     return Need(f"endpoint {address} with {config.model}", endpoint_answers(address), how)
 
 
