@@ -138,6 +138,7 @@ def test_flags_name_the_reader_and_its_own_judge_alone() -> None:
         "endpoint https://api.openai.com/v1 with gpt-4o-mini",
     ]
     assert sum(need.what.startswith("endpoint") for need in needs_of(own, None)) == 1
+    assert any("set OPENAI_API_KEY; it judges" in need.how for need in needs_of(other, None))
 
 
 def test_averages_weigh_data_sets_alike() -> None:

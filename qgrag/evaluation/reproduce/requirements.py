@@ -117,7 +117,8 @@ def _model_need(kind: str, name: str) -> Need:
 
 def _endpoint_need(config: LLMConfig, serve: str, otherwise: str) -> Need:
     address = config.base_url or OPENAI
-    how = f"{serve or 'set QGRAG_LLM_API_KEY'}; {otherwise}"
+    key = "OPENAI_API_KEY" if address == OPENAI else "QGRAG_LLM_API_KEY"
+    how = f"{serve or f'set {key}'}; {otherwise}"
     return Need(f"endpoint {address} with {config.model}", endpoint_answers(address), how)
 
 
