@@ -130,7 +130,7 @@ def test_flags_name_the_reader_and_its_own_judge_alone() -> None:
     assert own.judge is not None
     assert other.judge is not None
     assert own.llm.model == own.judge.model == other.llm.model == "mine"
-    assert (other.judge.model, other.judge.base_url) == ("gpt-4o-mini", "https://api.openai.com/v1")
+    assert (other.judge.model, other.judge.base_url) == ("gpt-4o-mini", "")
     assert own.judge.max_calls == other.judge.max_calls == 7
     endpoints = [need.what for need in needs_of(other, None) if need.what.startswith("endpoint")]
     assert endpoints == [
