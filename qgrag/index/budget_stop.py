@@ -6,11 +6,11 @@ from pydantic import BaseModel
 
 from qgrag.llm.cached_model import CachedLanguageModel
 from qgrag.llm.errors import LLMUnavailableError
-from qgrag.llm.model import StepEstimate
 from qgrag.llm.records import Completion, Conversation
+from qgrag.llm.wrapped_model import WrappedModel
 
 
-class StopAtBudget:
+class StopAtBudget(WrappedModel[CachedLanguageModel]):
     """A `LanguageModel` that ends the run as soon as a request is not sent for want of budget.
 
     A step that goes on with part of its answers would store a chunk's half result as its whole.
@@ -18,21 +18,6 @@ class StopAtBudget:
     Args:
         model: who is asked; its cache has every answer by the time the run ends.
     """
-
-    def __init__(self, model: CachedLanguageModel) -> None:
-        self._model = model
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def fingerprint(self) -> str:
-        return self._model.fingerprint
-
-    @property
-    def max_tokens(self) -> int:
-        return self._model.max_tokens
 
     def complete(
         self,
@@ -55,14 +40,3 @@ class StopAtBudget:
                 f"{step!r} not sent"
             )
         return completions
-
-    def estimate(
-        self,
-        conversations: Sequence[Conversation],
-        schema: type[BaseModel] | None = None,
-        *,
-        step: str,
-        answer_tokens: int,
-    ) -> StepEstimate:
-        """See `LanguageModel.estimate`."""
-        return self._model.estimate(conversations, schema, step=step, answer_tokens=answer_tokens)

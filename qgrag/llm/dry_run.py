@@ -6,11 +6,12 @@ from pydantic import BaseModel
 
 from qgrag.llm.model import LanguageModel, StepEstimate
 from qgrag.llm.records import Completion, CompletionError, Conversation
+from qgrag.llm.wrapped_model import WrappedModel
 
 ANSWER_TOKENS = 100
 
 
-class DryRun:
+class DryRun(WrappedModel[LanguageModel]):
     """A `LanguageModel` whose every answer is the error `budget`.
 
     Steps that follow from another's answers are estimated by what they fall back on without any.
@@ -21,21 +22,9 @@ class DryRun:
     """
 
     def __init__(self, model: LanguageModel, answer_tokens: int = ANSWER_TOKENS) -> None:
-        self._model = model
+        super().__init__(model)
         self._answer_tokens = answer_tokens
         self._estimates: dict[str, StepEstimate] = {}
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def fingerprint(self) -> str:
-        return self._model.fingerprint
-
-    @property
-    def max_tokens(self) -> int:
-        return self._model.max_tokens
 
     @property
     def estimates(self) -> list[StepEstimate]:
@@ -56,14 +45,3 @@ class DryRun:
             known = self._estimates.get(step)
             self._estimates[step] = estimate if known is None else known + estimate
         return [Completion(error=CompletionError("budget", "not sent, this is a dry run"))] * len(conversations)
-
-    def estimate(
-        self,
-        conversations: Sequence[Conversation],
-        schema: type[BaseModel] | None = None,
-        *,
-        step: str,
-        answer_tokens: int,
-    ) -> StepEstimate:
-        """See `LanguageModel.estimate`."""
-        return self._model.estimate(conversations, schema, step=step, answer_tokens=answer_tokens)
