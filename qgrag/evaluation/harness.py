@@ -75,7 +75,7 @@ def run_evaluation(
         retrievers: by name; the names make file names.
         out: folder of the run, made if need be.
         ks: cut-offs of the metrics; the largest is the number of hits asked for.
-        batch: questions a call of a retriever, and between two writes.
+        batch: questions a call of a retriever, and between two writes, after the first question, which is asked alone.
         seed: of the bootstrap's draws; takes the place of `bootstrap.seed`.
         config: further settings of the whole run, JSON-serialisable, recorded and compared when a run is
             continued.
@@ -128,15 +128,19 @@ def run_evaluation(
 def _ask_all(
     name: str, retriever: BatchRetriever, dataset: Dataset, folder: RunFolder, ks: Sequence[int], batch: int
 ) -> None:
-    """Append results for every question that has none yet."""
+    """Append results for every question that has none yet.
+
+    The first question is asked alone and timed as a stage of its own, since the loading of models and what a retriever
+    prepares at its first call fall to it.
+    """
     done = len(folder.results(name, [question.id for question in dataset.questions]))
     known = {document.id for document in dataset.documents}
     left = dataset.questions[done:]
     if done:
         logger.info("%s: %d of %d questions were done before", name, done, len(dataset.questions))
     with progress(f"Evaluating {name}", len(left)) as bar:
-        for start in range(0, len(left), batch):
-            questions = left[start : start + batch]
+        for start in (0, *range(1, len(left), batch)) if left else ():
+            questions = left[start : start + batch] if start else left[:1]
             began = time.perf_counter()
             answers = retriever.retrieve([question.text for question in questions], top_k=ks[-1])
             retrieved = time.perf_counter()
@@ -146,7 +150,7 @@ def _ask_all(
             measured = time.perf_counter()
             folder.append_results(name, records)
             labels = {"retriever": name, "questions": len(questions)}
-            folder.append_timing("retrieve", retrieved - began, **labels)
+            folder.append_timing("retrieve" if start else "first", retrieved - began, **labels)
             folder.append_timing("measure", measured - retrieved, **labels)
             bar.advance(len(questions))
 

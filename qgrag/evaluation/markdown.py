@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from qgrag.evaluation.summary import OVERALL, Summary
+from qgrag.evaluation.summary import OVERALL, Summary, milliseconds_a_question
 
 NO_TOKENS = "0"
 
@@ -42,7 +42,7 @@ def interval_text(mean: float, interval: Sequence[float]) -> str:
 
 def _milliseconds(summary: Summary, name: str) -> str:
     timing = summary.timings["retrievers"].get(name)
-    return f"{1000 * timing['retrieve'] / timing['questions']:.1f}" if timing and timing["questions"] else "-"
+    return f"{milliseconds_a_question(timing):.1f}" if timing else "-"
 
 
 def _tokens(summary: Summary, name: str) -> str:

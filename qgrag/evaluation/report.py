@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from qgrag.evaluation.summary import Summary
+from qgrag.evaluation.summary import Summary, milliseconds_a_question
 
 LABELS = {
     "recall": "R",
@@ -51,10 +51,10 @@ def summary_table(summary: Summary, columns: Sequence[str] | None = None) -> Ren
         parts.append(Text(f"{left_out} questions without gold documents are in no figure."))
     if summary.problems:
         parts.append(Text(f"{len(summary.problems)} problems with the data are listed in the summary."))
-    parts.append(Text("Times hold the loading of a model for the retriever that used it first."))
     for name, timing in summary.timings["retrievers"].items():
-        per_question = 1000 * timing["retrieve"] / timing["questions"]
-        parts.append(Text(f"{name}: {per_question:.1f} ms a question ({timing['retrieve']:.1f} s in all)"))
+        per_question = milliseconds_a_question(timing)
+        parts.append(Text(f"{name}: {per_question:.1f} ms a question, {timing['first']:.1f} s for the first"))
+    parts.append(Text("The first question waits for models to load and for what a retriever prepares once."))
     return Group(*parts)
 
 

@@ -31,8 +31,9 @@ class Summary:
         differences: {GROUP: {FIRST: {SECOND: {METRIC: {"mean", "low", "high"}}}}}, first minus second, by
             paired bootstrap; empty for a single retriever.
         usage: {RETRIEVER: summed `RetrievalResult.usage`}, without retrievers that report none.
-        timings: {"stages": {STAGE: seconds}, "retrievers": {RETRIEVER: {"questions", "retrieve", "measure"}}}, and
-            `answer` and `judge` where answers were written.
+        timings: {"stages": {STAGE: seconds}, "retrievers": {RETRIEVER: {"first", "questions", "retrieve", "measure"}}},
+            and `answer` and `judge` where answers were written. `first` are the seconds of a run's first question, with
+            the loading of models; `retrieve` those of the `questions` after it.
         problems: as in `Dataset.problems`.
     """
 
@@ -174,9 +175,22 @@ def _total_timings(timings: Records) -> dict[str, Any]:
     retrievers: dict[str, dict[str, float]] = {}
     for timing in timings:
         if "retriever" in timing:
-            total = retrievers.setdefault(timing["retriever"], {"questions": 0, "retrieve": 0.0, "measure": 0.0})
+            total = retrievers.setdefault(
+                timing["retriever"], {"first": 0.0, "questions": 0, "retrieve": 0.0, "measure": 0.0}
+            )
             total[timing["stage"]] = total.get(timing["stage"], 0.0) + timing["seconds"]
             total["questions"] += timing["questions"] if timing["stage"] == "retrieve" else 0
         else:
             stages[timing["stage"]] = stages.get(timing["stage"], 0.0) + timing["seconds"]
     return {"stages": stages, "retrievers": retrievers}
+
+
+def milliseconds_a_question(timing: Mapping[str, float]) -> float:
+    """Of retrieval, without a run's first question where there are others.
+
+    Args:
+        timing: a retriever's entry of `Summary.timings`.
+    """
+    if timing["questions"]:
+        return 1000 * timing["retrieve"] / timing["questions"]
+    return 1000 * timing["first"]

@@ -61,9 +61,11 @@ def test_differences(dataset: Dataset, good: Any, bad: Any, tmp_path: Path) -> N
     assert evaluate(dataset, {"good": good}, tmp_path / "alone")["differences"] == {}
 
 
-def test_every_question_is_asked_in_batches(dataset: Dataset, good: Any, tmp_path: Path) -> None:
-    evaluate(dataset, {"good": good}, tmp_path, batch=3)
-    assert good.asked == [["first?", "second?", "nobody knows?"], ["third?"]]
+def test_the_first_question_is_asked_alone_and_the_others_in_batches(
+    dataset: Dataset, good: Any, tmp_path: Path
+) -> None:
+    evaluate(dataset, {"good": good}, tmp_path, batch=2)
+    assert good.asked == [["first?"], ["second?", "nobody knows?"], ["third?"]]
 
 
 def test_results(dataset: Dataset, good: Any, tmp_path: Path) -> None:
@@ -95,8 +97,8 @@ def test_plot_and_timings(dataset: Dataset, good: Any, tmp_path: Path) -> None:
     assert (tmp_path / "recall.png").read_bytes().startswith(b"\x89PNG")
     assert summary["timings"]["stages"] == {"index": 2.5}
     timing = summary["timings"]["retrievers"]["good"]
-    assert timing["questions"] == 4
-    assert set(timing) == {"questions", "retrieve", "measure"}
+    assert timing["questions"] == 3
+    assert set(timing) == {"first", "questions", "retrieve", "measure"}
 
 
 def test_two_runs_give_the_same_figures(dataset: Dataset, good: Any, bad: Any, tmp_path: Path) -> None:
@@ -250,7 +252,7 @@ def test_retriever_that_loses_a_question(dataset: Dataset, good: Any, tmp_path: 
             results: list[RetrievalResult] = good.retrieve(queries[1:], top_k)
             return results
 
-    with pytest.raises(InputError, match="'losing' returned 1 results for 2 questions"):
+    with pytest.raises(InputError, match="'losing' returned 0 results for 1 questions"):
         evaluate(dataset, {"losing": Losing()}, tmp_path)
 
 

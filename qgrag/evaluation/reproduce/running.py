@@ -207,6 +207,6 @@ def _timings(out: Path) -> dict[str, float]:
     seconds: dict[str, float] = {}
     for line in (out / "timings.jsonl").read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
-        if record["stage"] in ("retrieve", "answer"):
+        if record["stage"] in ("first", "retrieve", "answer"):
             seconds[record["retriever"]] = seconds.get(record["retriever"], 0.0) + record["seconds"]
     return seconds
