@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from qgrag.errors import InputError
-from qgrag.evaluation.datasets import load_dataset
+from qgrag.evaluation.datasets import load_dataset, load_documents
 
 LIHUA = {
     "1": {"question": "Who called?", "answer": "Ann", "evidence": "20260101_10:00", "type": "Single"},
@@ -197,6 +197,17 @@ def test_own_questions_over_a_folder_of_texts(tmp_path: Path) -> None:
     assert load_dataset("jsonl", folder, questions).files["documents"]["sha256"] != before
     with pytest.raises(InputError, match=r"no question file .*--questions"):
         load_dataset("jsonl", folder)
+    assert [document.id for document in load_documents("jsonl", folder).documents] == ["a.txt", "b.md"]
+
+
+def test_documents_need_no_questions(wiki: Path) -> None:
+    (wiki / "questions_dev.json").unlink()
+    assert [document.id for document in load_documents("2wikimultihopqa", wiki).documents] == ["Ann", "Bob"]
+    assert load_documents("demo").documents == list(load_dataset("demo").documents)
+    with pytest.raises(InputError, match="unknown data set 'wiki'"):
+        load_documents("wiki", wiki)
+    with pytest.raises(InputError, match=r"found no corpus \(looked for LiHuaWorld\.zip\)"):
+        load_documents("lihuaworld", wiki)
 
 
 @pytest.mark.parametrize(

@@ -22,20 +22,22 @@ def candidate(start: int, end: int, top: bool = True) -> dict[str, Any]:
     return {"start_token": start, "end_token": end, "top_level": top}
 
 
-def nq_line(id_: int, long: int, short: list[tuple[int, int]], said: str = "NONE") -> dict[str, Any]:
+def annotation(long: int, short: list[tuple[int, int]], said: str = "NONE") -> dict[str, Any]:
+    return {
+        "long_answer": {"start_token": 0, "end_token": 9, "candidate_index": long},
+        "short_answers": [{"start_token": a, "end_token": b} for a, b in short],
+        "yes_no_answer": said,
+    }
+
+
+def nq_line(id_: int, *annotations: dict[str, Any]) -> dict[str, Any]:
     return {
         "example_id": id_,
         "question_text": f"question {id_}",
         "document_text": TEXT,
         "document_url": "https://en.wikipedia.org//w/index.php?title=Iron_Tower&oldid=1",
         "long_answer_candidates": [candidate(0, 9), candidate(9, 17), candidate(10, 15, False), candidate(17, 21)],
-        "annotations": [
-            {
-                "long_answer": {"start_token": 0, "end_token": 9, "candidate_index": long},
-                "short_answers": [{"start_token": a, "end_token": b} for a, b in short],
-                "yes_no_answer": said,
-            }
-        ],
+        "annotations": list(annotations),
     }
 
 
@@ -44,7 +46,11 @@ def write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def test_nq_as_google_publishes_it(tmp_path: Path) -> None:
-    rows = [nq_line(1, 0, [(6, 7)]), nq_line(2, 2, [], "YES"), nq_line(3, -1, [])]
+    rows = [
+        nq_line(1, annotation(0, [(6, 7)])),
+        nq_line(2, annotation(2, [], "YES")),
+        nq_line(3, annotation(-1, [])),
+    ]
     write_lines(tmp_path / "v1.0-simplified_nq-dev.jsonl", rows)
     dataset = load_dataset("nq", tmp_path)
     assert [d.text for d in dataset.documents] == ["The tower was built in 1889 .", "height 330 m", "Rain ."]
@@ -58,8 +64,19 @@ def test_nq_as_google_publishes_it(tmp_path: Path) -> None:
     assert dataset.problems == ()
 
 
+def test_nq_gold_is_the_long_answer_of_most_annotators(tmp_path: Path) -> None:
+    table, rain, tower, none = (annotation(n, [(6, 7)] if n == 0 else []) for n in (2, 3, 0, -1))
+    rows = [nq_line(1, none, rain, table, tower, table), nq_line(2, rain, tower, none), nq_line(3, none, none)]
+    write_lines(tmp_path / "nq.jsonl", rows)
+    dataset = load_dataset("nq", tmp_path)
+    text = {d.id: d.text for d in dataset.documents}
+    assert [[text[id_] for id_ in q.gold] for q in dataset.questions] == [["height 330 m"], ["Rain ."], []]
+    assert [q.answers for q in dataset.questions] == [("1889",), ("1889",), ()]
+    assert [q.type for q in dataset.questions] == ["single", "single", "null"]
+
+
 def test_nq_names_a_candidate_that_is_not_there(tmp_path: Path) -> None:
-    write_lines(tmp_path / "nq.jsonl", [nq_line(1, 9, [])])
+    write_lines(tmp_path / "nq.jsonl", [nq_line(1, annotation(9, []))])
     with pytest.raises(InputError, match="candidate_index"):
         load_dataset("nq", tmp_path)
 
@@ -72,7 +89,7 @@ def test_nq_with_passages(tmp_path: Path) -> None:
         {
             "question": "who built it",
             "answers": ["Eiffel", "Gustave Eiffel"],
-            "positive_ctxs": [context("Tower", "Eiffel built it.")],
+            "positive_ctxs": [context("Tower", "Eiffel built it."), context("Eiffel", "He built a tower.")],
             "negative_ctxs": [],
             "hard_negative_ctxs": [context("Bridge", "Nobody built it.")],
         },
@@ -80,7 +97,7 @@ def test_nq_with_passages(tmp_path: Path) -> None:
     ]
     (tmp_path / "nq-dev.json").write_text(json.dumps(rows))
     dataset = load_dataset("nq", tmp_path)
-    assert [d.id for d in dataset.documents] == ["Tower", "Bridge"]
+    assert [d.id for d in dataset.documents] == ["Tower", "Eiffel", "Bridge"]
     assert [(q.id, q.gold, q.type) for q in dataset.questions] == [("0", ("Tower",), "single"), ("1", (), "null")]
 
 
@@ -116,6 +133,24 @@ def test_iirc(tmp_path: Path) -> None:
     assert (found["d"].gold, found["d"].answers, found["d"].type) == ((), (), "null")
     assert found["e"].gold == ()
     assert any("'lost' names no document" in problem for problem in dataset.problems)
+
+
+def test_iirc_test_set_has_no_qid(tmp_path: Path) -> None:
+    binary = iirc_question("", {"type": "binary", "answer_value": "yes"}, ["main"])
+    none = {"question": "question none", "answer": {"type": "none"}}
+    del binary["qid"]
+    passages = [
+        {"pid": "p_7", "title": "A", "text": "b", "links": [], "questions": [binary, none]},
+        {"title": "C", "text": "d", "links": [], "questions": [binary]},
+    ]
+    (tmp_path / "iirc_test.json").write_text(json.dumps(passages))
+    (tmp_path / "context_articles.json").write_text("{}")
+    questions = load_dataset("iirc", tmp_path).questions
+    assert [(q.id, q.type, q.gold) for q in questions] == [
+        ("p_7-0", "binary", ("A",)),
+        ("p_7-1", "null", ()),
+        ("1-0", "binary", ("C",)),
+    ]
 
 
 def test_iirc_needs_its_articles(tmp_path: Path) -> None:

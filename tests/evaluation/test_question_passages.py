@@ -57,6 +57,7 @@ MUSIQUE = [
         "answerable": False,
     },
 ]
+TWIN = MUSIQUE[0] | {"paragraphs": MUSIQUE[0]["paragraphs"][:2], "answerable": False}  # type: ignore[index]
 ARTICLES = [
     {"title": "Shares rise", "body": "Shares rose on Monday.", "url": "example.org/a", "source": "Daily"},
     {"title": "Shares fall", "body": "Shares fell on Tuesday.", "url": "example.org/b", "source": "Daily"},
@@ -98,6 +99,27 @@ def test_hotpotqa(tmp_path: Path) -> None:
     assert load_dataset("hotpotqa", path) == dataset
 
 
+def test_sentences_without_spaces_of_their_own_are_set_apart(tmp_path: Path) -> None:
+    """2WikiMultihopQA's own release: no sentence begins with a space."""
+    sentences = ["He was a director.", "He was noted for it.", "", " Later he taught.\n", "He died in 1970."]
+    (tmp_path / "dev.json").write_text(json.dumps([HOTPOT[0] | {"context": [["Ann", sentences]]}]))
+    (document,) = load_dataset("hotpotqa", tmp_path).documents
+    assert document.text == "He was a director. He was noted for it. Later he taught.\nHe died in 1970."
+
+
+def test_hotpotqa_without_supporting_facts(tmp_path: Path) -> None:
+    """The published test sets: no answer, no type, no supporting facts."""
+    bare = {key: HOTPOT[0][key] for key in ("_id", "question", "context")}
+    blank = HOTPOT[1] | {"answer": "", "supporting_facts": []}
+    (tmp_path / "hotpot_test_fullwiki_v1.json").write_text(json.dumps([bare, blank]))
+    dataset = load_dataset("hotpotqa", tmp_path)
+    assert [(q.id, q.type, q.answers, q.gold) for q in dataset.questions] == [
+        ("h1", "multi", (), ()),
+        ("h2", "comparison", (), ()),
+    ]
+    assert dataset.problems == ()
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -114,13 +136,33 @@ def test_broken_hotpotqa_is_named(tmp_path: Path, changes: dict[str, Any], messa
 
 
 def test_musique(tmp_path: Path) -> None:
-    write_lines(tmp_path / "musique_full_v1.0_dev.jsonl", MUSIQUE)
+    write_lines(tmp_path / "musique_ans_v1.0_dev.jsonl", MUSIQUE)
     dataset = load_dataset("musique", tmp_path)
     assert [document.id for document in dataset.documents] == ["Oslo", "Oslo#2", "Fjord"]
     answerable, unanswerable = dataset.questions
     assert (answerable.type, answerable.gold) == ("2hop", ("Oslo", "Fjord"))
     assert answerable.answers == ("inlet", "an inlet")
-    assert (unanswerable.type, unanswerable.gold) == ("null", ())
+    assert (unanswerable.type, unanswerable.gold, unanswerable.answers) == ("null", (), ())
+
+
+def test_musique_full_has_each_question_twice(tmp_path: Path) -> None:
+    write_lines(tmp_path / "musique_full_v1.0_dev.jsonl", [MUSIQUE[0], TWIN])
+    answerable, unanswerable = load_dataset("musique", tmp_path).questions
+    assert (answerable.id, answerable.type, answerable.gold) == ("2hop__1_2", "2hop", ("Oslo", "Fjord"))
+    assert (unanswerable.id, unanswerable.type) == ("2hop__1_2-unanswerable", "null")
+    assert (unanswerable.gold, unanswerable.answers) == ((), ())
+    write_lines(tmp_path / "musique_full_v1.0_dev.jsonl", [TWIN, MUSIQUE[0], TWIN])
+    with pytest.raises(InputError, match="two questions have the id '2hop__1_2-unanswerable'"):
+        load_dataset("musique", tmp_path)
+
+
+def test_musique_without_its_labels(tmp_path: Path) -> None:
+    """The published test sets: neither answers nor which paragraphs support."""
+    paragraphs = [{"idx": 0, "title": "Oslo", "paragraph_text": "Oslo lies on a fjord."}]
+    bare = {"id": "3hop1__1_2_3", "question": "Which?", "paragraphs": paragraphs}
+    write_lines(tmp_path / "musique_ans_v1.0_test.jsonl", [bare])
+    (question,) = load_dataset("musique", tmp_path).questions
+    assert (question.type, question.gold, question.answers) == ("3hop", (), ())
 
 
 def test_broken_musique_is_named(tmp_path: Path) -> None:

@@ -46,11 +46,11 @@ class Entry:
         return tuple(values)
 
     def one_or_more_texts(self, field: str) -> tuple[str, ...]:
-        """A string or a list of strings; nothing if the field is absent."""
+        """A string or a list of strings without the blank ones; nothing if the field is absent."""
         value = self.values.get(field)
         if value is None:
             return ()
-        return (value,) if isinstance(value, str) else self.texts(field)
+        return tuple(text for text in ((value,) if isinstance(value, str) else self.texts(field)) if text.strip())
 
     def entries(self, field: str) -> "Iterator[Entry]":
         """The objects of a list."""

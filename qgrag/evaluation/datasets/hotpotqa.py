@@ -1,6 +1,6 @@
 """HotpotQA's format, which 2WikiMultihopQA's own release shares: ten passages with each question, some of them gold."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +10,32 @@ from qgrag.evaluation.datasets.layout import Layout
 from qgrag.evaluation.datasets.passages import document_key, passage_key, pool_passages
 from qgrag.evaluation.datasets.records import Question
 
+DEFAULT_TYPE = "multi"
+
 
 def read_documents(path: Path) -> CorpusReport:
-    """The passages of all questions, pooled; a passage is its sentences joined as they stand."""
+    """The passages of all questions, pooled.
+
+    A passage is its sentences, with a space between two that have none: HotpotQA's sentences begin with theirs,
+    2WikiMultihopQA's do not.
+    """
     return pool_passages((passage for entry in _entries(path) for passage in _passages(entry)), path.name)
 
 
 def read_questions(path: Path) -> list[Question]:
-    """Questions of a list of {"_id", "question", "answer", "type", "context", "supporting_facts"}."""
+    """Questions of a list of {"_id", "question", "answer", "type", "context", "supporting_facts"}.
+
+    Test sets come without `answer`, `type` and `supporting_facts`: their questions are of type `multi` and have
+    neither answers nor gold.
+    """
     questions = []
     for entry in _entries(path):
         own = {title: passage_key(title, text) for title, text in _passages(entry)}
-        titles = [fact[0] for fact in _pairs(entry, "supporting_facts")]
-        gold = dict.fromkeys(own.get(title, title) for title in titles)
+        facts = _pairs(entry, "supporting_facts") if "supporting_facts" in entry.values else ()
+        gold = dict.fromkeys(own.get(title, title) for title, _ in facts)
         answers = entry.one_or_more_texts("answer")
-        questions.append(
-            Question(entry.text("_id"), entry.text("question"), answers, tuple(gold), entry.text("type").lower())
-        )
+        kind = entry.text("type").lower() if "type" in entry.values else DEFAULT_TYPE
+        questions.append(Question(entry.text("_id"), entry.text("question"), answers, tuple(gold), kind))
     return questions
 
 
@@ -38,7 +47,15 @@ def _passages(entry: Entry) -> Iterator[tuple[str, str]]:
     for title, sentences in _pairs(entry, "context"):
         if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
             raise entry.error("context", f"has to hold the sentences of {title!r} as a list of texts")
-        yield title, "".join(sentences)
+        yield title, _joined(sentences)
+
+
+def _joined(sentences: Sequence[str]) -> str:
+    text = ""
+    for sentence in sentences:
+        touching = text[-1:].strip() and sentence[:1].strip()
+        text += f" {sentence}" if touching else sentence
+    return text
 
 
 def _pairs(entry: Entry, field: str) -> Iterator[list[Any]]:

@@ -27,25 +27,26 @@ def read_documents(path: Path) -> CorpusReport:
 
 
 def read_questions(path: Path) -> list[Question]:
-    """Questions of a list of {"title", "text", "links", "questions": [{"qid", "question", "context", "answer"}]}.
+    """Questions of a list of {"pid", "title", "text", "links", "questions": [{"qid", "question", "context", ...}]}.
 
     The gold is the passage itself, where a piece of the context is from it, and the articles that the other pieces are
     from. Types are the answer's: `span`, `value`, `binary`, and `null` for a question that cannot be answered, which
-    has no gold.
+    has no gold. Where a question has no `qid`, as in the test set, its id is the passage's `pid`, or its place in the
+    file where there is none, and the question's place within the passage, both from 0: `p_7-0`.
     """
     questions = []
-    for passage in _main_passages(path):
-        title = passage.text("title")
-        for entry in passage.entries("questions"):
+    for place, passage in enumerate(_main_passages(path)):
+        title, pid = passage.text("title"), passage.values.get("pid", place)
+        for number, entry in enumerate(passage.entries("questions")):
+            id_ = entry.text("qid") if "qid" in entry.values else f"{pid}-{number}"
             answer = Entry(path, f"{entry.label}, answer", entry.get("answer", dict, "an object"))
             kind = answer.text("type").lower()
+            if kind == "none":
+                questions.append(Question(id_, entry.text("question"), (), (), "null"))
+                continue
             names = (piece.text("passage") for piece in entry.entries("context"))
             gold = dict.fromkeys(_key(title if name == MAIN else name) for name in names)
-            if kind == "none":
-                questions.append(Question(entry.text("qid"), entry.text("question"), (), (), "null"))
-            else:
-                given = _answers(answer, kind)
-                questions.append(Question(entry.text("qid"), entry.text("question"), given, tuple(gold), kind))
+            questions.append(Question(id_, entry.text("question"), _answers(answer, kind), tuple(gold), kind))
     return questions
 
 

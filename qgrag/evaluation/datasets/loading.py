@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from qgrag.corpus.records import Document
+from qgrag.corpus.report import CorpusReport
 from qgrag.errors import InputError
 from qgrag.evaluation.datasets import (
     graphragbench,
@@ -20,6 +21,7 @@ from qgrag.evaluation.datasets import (
     ultradomain,
 )
 from qgrag.evaluation.datasets.files import find_file, read_json_lines, sha256_of
+from qgrag.evaluation.datasets.layout import Layout
 from qgrag.evaluation.datasets.records import Dataset, Question
 
 LAYOUTS = {
@@ -54,9 +56,7 @@ def load_dataset(name: str, data: Path | None = None, questions: Path | None = N
             names no document is no error: the question keeps the rest, and `Dataset.problems` says what was
             lost.
     """
-    if name not in LAYOUTS:
-        raise InputError(f"unknown data set {name!r}; known are {', '.join(DATASETS)}")
-    layout = LAYOUTS[name]
+    layout = _layout(name)
     corpus_path, question_path = locate(name, data, questions)
     corpus = layout.read_documents(corpus_path)
     if questions is not None and _is_own(question_path):
@@ -76,28 +76,55 @@ def load_dataset(name: str, data: Path | None = None, questions: Path | None = N
     )
 
 
+def load_documents(name: str, data: Path | None = None) -> CorpusReport:
+    """The corpus of a data set alone; there need not be any questions.
+
+    Args:
+        name: one of `DATASETS`.
+        data: as in `load_dataset`.
+
+    Raises:
+        InputError: the name is unknown, or the corpus is missing or broken as a whole.
+    """
+    return _layout(name).read_documents(_locate_corpus(name, data))
+
+
 def locate(name: str, data: Path | None, questions: Path | None) -> tuple[Path, Path]:
     """The corpus and the question file of a data set, without reading them.
 
     Raises:
         InputError: a file is not there, or several might be meant.
     """
+    corpus, patterns = _locate_corpus(name, data), LAYOUTS[name].question_files
+    if questions is None and name == "demo":
+        from qgrag.demo import demo_questions_path
+
+        questions = demo_questions_path()
+    if questions is None and patterns:
+        questions = find_file(corpus.parent, patterns, "question file", "--questions")
+    return corpus, questions or corpus
+
+
+def _layout(name: str) -> Layout:
+    if name not in LAYOUTS:
+        raise InputError(f"unknown data set {name!r}; known are {', '.join(DATASETS)}")
+    return LAYOUTS[name]
+
+
+def _locate_corpus(name: str, data: Path | None) -> Path:
     layout = LAYOUTS[name]
     if name == "demo":
-        from qgrag.demo import demo_path, demo_questions_path
+        from qgrag.demo import demo_path
 
-        return data or demo_path(), questions or demo_questions_path()
+        return data or demo_path()
     if data is None:
         raise InputError(f"data set {name!r} needs its files; name their folder (--data)")
     if not data.exists():
         raise InputError(f"{data}: no such file or folder")
-    corpus = data
     named = any(path for pattern in layout.corpus_files for path in data.glob(pattern))
     if data.is_dir() and (named or not layout.folder_is_corpus):
-        corpus = find_file(data, layout.corpus_files, "corpus", "--data")
-    if questions is None and layout.question_files:
-        questions = find_file(corpus.parent, layout.question_files, "question file", "--questions")
-    return corpus, questions or corpus
+        return find_file(data, layout.corpus_files, "corpus", "--data")
+    return data
 
 
 def _is_own(path: Path) -> bool:

@@ -1,6 +1,7 @@
 """Natural Questions: Google's simplified JSON lines, or the lists of questions with passages that DPR made of them."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlparse
@@ -30,8 +31,11 @@ def read_questions(path: Path) -> list[Question]:
     """Questions of lines {"example_id", "question_text", "document_text", "long_answer_candidates", "annotations"}, or
     of a list of {"question", "answers", "positive_ctxs"}.
 
-    In Google's form the answers are the annotators' short answers, `yes` or `no`; the gold is the passage of each long
-    answer, and a question without one is of type `null`. DPR's questions are numbered from 0.
+    The gold is one passage, since others that answer the question stand in for it and are not needed besides. In
+    Google's form it is that of the long answer that most annotators chose (of equals, the first in the file), in DPR's
+    the first positive context. What else holds the answer is in the corpus but is no hit, so that figures err on the
+    low side. A question without gold is of type `null`. Answers are those of all annotators, in Google's form short
+    answers, `yes` or `no`. DPR's questions are numbered from 0.
     """
     read = _dpr_question if _is_dpr(path) else _google_question
     return [read(entry, number) for number, entry in enumerate(_entries(path))]
@@ -64,16 +68,17 @@ def _dpr_passage(context: Entry) -> tuple[str, str]:
 
 
 def _dpr_question(entry: Entry, number: int) -> Question:
-    gold = dict.fromkeys(passage_key(*_dpr_passage(context)) for context in entry.entries("positive_ctxs"))
+    first = next(entry.entries("positive_ctxs"), None)
+    gold = (passage_key(*_dpr_passage(first)),) if first else ()
     kind = "single" if gold else "null"
-    return Question(str(number), entry.text("question"), entry.one_or_more_texts("answers"), tuple(gold), kind)
+    return Question(str(number), entry.text("question"), entry.one_or_more_texts("answers"), gold, kind)
 
 
 def _google_question(entry: Entry, _: int) -> Question:
     title, tokens = _title(entry), _tokens(entry)
     candidates = list(entry.entries("long_answer_candidates"))
     answers: dict[str, None] = {}
-    gold: dict[str, None] = {}
+    chosen: Counter[str] = Counter()
     for annotation in entry.entries("annotations"):
         long = Entry(entry.path, f"{annotation.label}, long_answer", annotation.get("long_answer", dict, "an object"))
         place = long.get("candidate_index", int, "a position")
@@ -81,14 +86,15 @@ def _google_question(entry: Entry, _: int) -> Question:
             continue
         if not 0 <= place < len(candidates):
             raise long.error("candidate_index", f"has to be below {len(candidates)}, not {place}")
-        gold[passage_key(title, _text(tokens, _top_level(candidates, place)))] = None
+        chosen[passage_key(title, _text(tokens, _top_level(candidates, place)))] += 1
         for short in annotation.entries("short_answers"):
             answers[_text(tokens, short)] = None
         said = str(annotation.values.get("yes_no_answer", "NONE"))
         if said != "NONE":
             answers[said.lower()] = None
     id_ = str(entry.values["example_id"]) if "example_id" in entry.values else entry.text("example_id")
-    return Question(id_, entry.text("question_text"), tuple(answers), tuple(gold), "single" if gold else "null")
+    gold = tuple(name for name, _ in chosen.most_common(1))
+    return Question(id_, entry.text("question_text"), tuple(answers), gold, "single" if gold else "null")
 
 
 def _top_level(candidates: list[Entry], place: int) -> Entry:
