@@ -6,12 +6,13 @@ only, so that Chinese is split into characters here first, its punctuation dropp
 
 import string
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from torchmetrics.functional.text import rouge_score, sacre_bleu_score, squad
 
 from qgrag.errors import InputError
+from qgrag.evaluation.datasets.records import Question
 
 Language = Literal["en", "zh"]
 ENGLISH_ARTICLES = frozenset(("a", "an", "the"))
@@ -20,17 +21,37 @@ BLEU_TOKENIZERS: dict[str, Literal["13a", "zh"]] = {"en": "13a", "zh": "zh"}
 ANSWER_METRICS = ("exact_match", "f1", "contains", "rouge1", "rougeL", "rouge1_precision", "rouge1_recall", "bleu1")
 
 
-def answer_metrics(prediction: str, references: Sequence[str], language: Language = "en") -> dict[str, float]:
-    """Every metric of one answer, from 0 to 1; with several references the best counts.
+def check_language(questions: Iterable[Question], language: Language) -> None:
+    """Refuse to score Chinese as English, which would give zeros; to be called before anything is asked.
 
-    - `exact_match`, `f1`: SQuAD 1.1's, after lower case and without punctuation and English articles.
+    Raises:
+        InputError: the language is `en`, and of the reference answers with letters more than half are mostly Chinese.
+    """
+    if language != "en":
+        return
+    letters = ([c for c in text if c.isalpha()] for question in questions for text in question.answers)
+    chinese = [2 * sum(map(_is_chinese, found)) > len(found) for found in letters if found]
+    if 2 * sum(chinese) > len(chinese):
+        raise InputError(
+            f"{sum(chinese)} of {len(chinese)} reference answers are Chinese, and English metrics give those zeros; "
+            "set the language to zh (--language zh)"
+        )
+
+
+def answer_metrics(prediction: str, references: Sequence[str], language: Language = "en") -> dict[str, float]:
+    """Every metric of one answer, from 0 to 1; with several references the best counts, save for BLEU.
+
+    - `exact_match`, `f1`: SQuAD 1.1's, after lower case and without punctuation and English articles. Text that this
+      leaves nothing of, as option `A`, is compared with its articles.
     - `contains`: whether the words of a reference, normalised likewise, stand in the answer one after the other.
     - `rouge1`, `rougeL`: F-measure over words, without stemming (Lin 2004); `rouge1_precision`, `rouge1_recall` belong
       to the reference with the best F-measure.
     - `bleu1`: sentence BLEU with unigrams only and brevity penalty, on sacreBLEU's tokens `13a` (`zh` for Chinese),
-      case kept, punctuation counted (Papineni et al. 2002).
+      case kept, punctuation counted (Papineni et al. 2002). All references count at once: a token is right if one of
+      them has it, and the one of nearest length sets the penalty.
 
-    In Chinese a word is one character of it, or a run of other letters and digits.
+    In Chinese a word is one character of it, or a run of other letters and digits; full-width forms count as the plain
+    ones (Unicode NFKC).
 
     Args:
         prediction: the answer given, possibly empty.
@@ -44,16 +65,16 @@ def answer_metrics(prediction: str, references: Sequence[str], language: Languag
         raise InputError("an answer needs at least one reference to be compared with")
     if language not in BLEU_TOKENIZERS:
         raise InputError(f"language {language!r} has no answer metrics; use one of {', '.join(BLEU_TOKENIZERS)}")
+    if language == "zh":
+        prediction, *references = (unicodedata.normalize("NFKC", text) for text in (prediction, *references))
     split = split_chinese if language == "zh" else str
     given, accepted = split(prediction), [split(reference) for reference in references]
-    overlap = squad(
-        {"prediction_text": given, "id": "0"}, {"answers": {"text": accepted, "answer_start": []}, "id": "0"}
-    )
+    exact, f1 = _squad(given, accepted)
     bleu = sacre_bleu_score([prediction], [list(references)], n_gram=1, tokenize=BLEU_TOKENIZERS[language])
     return {
-        "exact_match": overlap["exact_match"].item() / 100,
-        "f1": overlap["f1"].item() / 100,
-        "contains": float(any(_stands_in(words(reference), words(given)) for reference in accepted)),
+        "exact_match": exact,
+        "f1": f1,
+        "contains": float(exact or any(_stands_in(words(reference), words(given)) for reference in accepted)),
         **_rouge(given, accepted, language),
         "bleu1": bleu.item(),
     }
@@ -68,11 +89,27 @@ def split_chinese(text: str) -> str:
     """
     characters = []
     for character in text.lower():
-        if "\u3400" <= character <= "\u9fff" or "\U00020000" <= character <= "\U0003ffff":
+        if _is_chinese(character):
             characters.append(f" {character} ")
         else:
             characters.append(" " if unicodedata.category(character).startswith("P") else character)
     return " ".join("".join(characters).split())
+
+
+def _is_chinese(character: str) -> bool:
+    return "\u3400" <= character <= "\u9fff" or "\U00020000" <= character <= "\U0003ffff"
+
+
+def _squad(given: str, accepted: Sequence[str]) -> tuple[float, float]:
+    """Exact match and F1 of the best reference."""
+    if not words(given):
+        bare = _bare_words(given)
+        same = float(bool(bare) and bare in map(_bare_words, accepted))
+        return same, same
+    overlap = squad(
+        {"prediction_text": given, "id": "0"}, {"answers": {"text": list(accepted), "answer_start": []}, "id": "0"}
+    )
+    return overlap["exact_match"].item() / 100, overlap["f1"].item() / 100
 
 
 def _rouge(given: str, accepted: Sequence[str], language: Language) -> dict[str, float]:
@@ -92,8 +129,11 @@ def _rouge(given: str, accepted: Sequence[str], language: Language) -> dict[str,
 
 def words(text: str) -> list[str]:
     """Words as SQuAD's normalisation leaves them: lower case, no punctuation, no English article."""
-    kept = "".join(character for character in text.lower() if character not in string.punctuation)
-    return [word for word in kept.split() if word not in ENGLISH_ARTICLES]
+    return [word for word in _bare_words(text) if word not in ENGLISH_ARTICLES]
+
+
+def _bare_words(text: str) -> list[str]:
+    return "".join(character for character in text.lower() if character not in string.punctuation).split()
 
 
 def _stands_in(part: Sequence[str], whole: Sequence[str]) -> bool:

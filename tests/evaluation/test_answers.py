@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qgrag.errors import InputError, MissingComponentError, MissingExtraError
-from qgrag.evaluation.answers import ANSWER_METRICS, Language, answer_metrics, split_chinese
+from qgrag.evaluation.answers import ANSWER_METRICS, Language, answer_metrics, check_language, split_chinese
+from qgrag.evaluation.datasets import Question
 from qgrag.evaluation.meteor import load_meteor
 
 
@@ -77,9 +78,61 @@ def test_best_reference_counts(language: str) -> None:
     assert set(values.values()) == {1.0}
 
 
+def test_bleu_takes_all_references_at_once() -> None:
+    values = answer_metrics("x y", ["x", "y"])
+    assert values["bleu1"] == 1  # both tokens stand in some reference, and the answer is longer than the nearest
+    best = pytest.approx(2 * (1 / 2) * (1 / 1) / (1 / 2 + 1 / 1))
+    assert (values["f1"], values["rouge1"]) == (best, best)
+    assert answer_metrics("x y", ["x z z z", "z y z z z"])["bleu1"] == pytest.approx(math.exp(1 - 4 / 2))
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_empty_answer(language: str) -> None:
-    assert set(answer_metrics("", ["Berlin"], language).values()) == {0.0}
+@pytest.mark.parametrize("reference", ["Berlin", "a", "The", "?", "A."])
+@pytest.mark.parametrize("answer", ["", " ", "!"])
+def test_empty_answer(answer: str, reference: str, language: Language) -> None:
+    values = answer_metrics(answer, [reference], language)
+    assert {values["exact_match"], values["f1"], values["contains"], values["rouge1"]} == {0.0}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(
+    ("answer", "references", "exact_match"),
+    [("A", ["a"], 1), ("(A)", ["B", "A."], 1), ("The", ["A"], 0), ("A", ["A cat"], 0), ("B", ["A"], 0)],
+)
+def test_options_named_by_an_article(
+    answer: str, references: list[str], exact_match: float, language: Language
+) -> None:
+    values = answer_metrics(answer, references, language)
+    assert [values[name] for name in ("exact_match", "f1", "contains")] == [exact_match] * 3
+
+
+def test_full_width_forms_count_as_plain_ones() -> None:
+    assert set(answer_metrics("１２月ＮＢＡ", ["12月NBA"], "zh").values()) == {1.0}
+    assert answer_metrics("１２月", ["12月"], "en")["exact_match"] == 0
+
+
+def question(*answers: str) -> Question:
+    return Question("q", "?", answers, (), "single")
+
+
+def test_chinese_is_not_scored_as_english() -> None:
+    chinese = [question("北京"), question("308", "1976年"), question("Panthers队", "黑豹队"), question()]
+    with pytest.raises(InputError, match=r"3 of 4 reference answers are Chinese.*--language zh"):
+        check_language(chinese, "en")
+    check_language(chinese, "zh")
+
+
+@pytest.mark.parametrize(
+    "questions",
+    [
+        [],
+        [question(), question("1912")],
+        [question("Beijing (北京)"), question("the Elbe"), question("北京")],
+        [question("北京"), question("Berlin")],
+    ],
+)
+def test_english_with_a_few_chinese_words_is_english(questions: list[Question]) -> None:
+    check_language(questions, "en")
 
 
 def test_refusals() -> None:
