@@ -11,13 +11,15 @@ from qgrag.cli.llm_arguments import add_asking_arguments, cache_beside, named_pr
 from qgrag.cli.parsing import command_parser
 from qgrag.cli.show import show_problems, write_rows
 from qgrag.errors import InputError
-from qgrag.evaluation.datasets import DATASETS, load_dataset
+from qgrag.evaluation.datasets import DATASETS, load_documents
 from qgrag.evaluation.qfs import LLMQuestionMaker, LocalQuestionMaker, QFSConfig, QuestionMaker
 
 EXAMPLES = """Make questions that need an understanding of a whole corpus: 5 kinds of user, 5 tasks each, 5 questions a
-task. A language model makes them where one is named, rules where none is. qgrag eval takes the file as --questions.
+task. A language model makes them where one is named, rules where none is. The corpus needs no questions of its own.
+qgrag eval takes the file as --questions.
 
   qgrag questions --dataset demo --out qfs.jsonl
+  qgrag questions --dataset jsonl --data my-documents --llm llm.yaml --out qfs.jsonl
   qgrag questions --dataset ultradomain --data DATA/ultradomain/mix --llm llm.yaml --out DATA/ultradomain/mix/qfs.jsonl
 """
 
@@ -39,13 +41,16 @@ def run(arguments: Sequence[str]) -> int:
     if out.exists():
         raise InputError(f"{out}: is there already; name another file (--out)")
     console = Console()
-    dataset = load_dataset(args.dataset, Path(args.data) if args.data else None)
-    show_problems(console, dataset.problems, "note")
+    corpus = load_documents(args.dataset, Path(args.data) if args.data else None)
+    show_problems(console, corpus.problems, "note")
     with open_language_model(args, cache_beside(args.out)) as model:
         make: QuestionMaker
         make = LLMQuestionMaker(model, args.qfs, named_prompts(args)) if model else LocalQuestionMaker(args.qfs)
-        questions = make(dataset.documents)
+        questions = make(corpus.documents)
+    if not questions:
+        raise InputError("no question could be made about this corpus; nothing is written")
     write_rows(out, (question.to_dict() for question in questions))
     who = "a language model" if model else "rules"
-    console.print(f"{len(questions)} questions by {who} written to {escape(str(out))}", highlight=False)
+    asked = "" if len(questions) == args.qfs.total else f" of the {args.qfs.total} asked for"
+    console.print(f"{len(questions)} questions{asked}, by {who}, written to {escape(str(out))}", highlight=False)
     return 0

@@ -1,5 +1,6 @@
 """Questions for query-focused summaries: users of a corpus, their tasks, and broad questions (FG-RAG, section 4.1)."""
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import Prompts
 from qgrag.llm.tokens import within_tokens
 
+logger = logging.getLogger(__name__)
 SENTENCES_READ = 20
 
 
@@ -41,10 +43,19 @@ class QFSConfig:
             if getattr(self, name) < 1:
                 raise InputError(f"qfs.{name} must be at least 1, not {getattr(self, name)}")
 
+    @property
+    def total(self) -> int:
+        """Questions asked for."""
+        return self.users * self.tasks * self.questions
+
 
 @dataclass(frozen=True, slots=True)
 class BroadQuestion:
-    """A question that asks for an understanding of the whole corpus, with whom it is for."""
+    """A question that asks for an understanding of the whole corpus, with whom it is for.
+
+    Its id is `qfs-{user}-{task}-{question}`: the place of its user, of the task among that user's and of the question
+    among the task's, each from 0.
+    """
 
     id: str
     user: str
@@ -99,7 +110,7 @@ class LLMQuestionMaker:
         self.prompts = prompts or Prompts()
 
     def __call__(self, documents: Sequence[Document]) -> list[BroadQuestion]:
-        """Fewer than asked for where the model gives fewer.
+        """Fewer than `config.total` where the model gives fewer; a question given twice is kept once.
 
         Raises:
             LLMUnavailableError: the model named no users.
@@ -111,22 +122,30 @@ class LLMQuestionMaker:
         generated = completion.parsed(GeneratedUsers)
         if generated is None or not generated.users:
             raise LLMUnavailableError(f"the language model named no users of the corpus: {completion.error}")
-        pairs = [(u.user, task) for u in generated.users[: c.users] for task in u.tasks[: c.tasks]]
+        asked = [
+            (u, t, user.user, task)
+            for u, user in enumerate(generated.users[: c.users])
+            for t, task in enumerate(user.tasks[: c.tasks])
+        ]
         prompt = self.prompts["qfs_questions"]
         completions = self.model.complete(
             [
                 prompt.fill(language=language, count=c.questions, user=user, task=task, overview=seen)
-                for user, task in pairs
+                for _, _, user, task in asked
             ],
             GeneratedQuestions,
             step=self.step,
         )
-        made = []
-        for number, ((user, task), answer) in enumerate(zip(pairs, completions, strict=True)):
+        made: dict[str, BroadQuestion] = {}
+        for (u, t, user, task), answer in zip(asked, completions, strict=True):
             given = answer.parsed(GeneratedQuestions)
-            for place, text in enumerate(given.questions[: c.questions] if given else ()):
-                made.append(BroadQuestion(f"qfs-{number // c.tasks}-{number % c.tasks}-{place}", user, task, text))
-        return made
+            if given is None:
+                logger.warning("no questions for user %r, task %r: %s", user, task, answer.error)
+                continue
+            for q, text in enumerate(given.questions[: c.questions]):
+                if key := " ".join(text.casefold().split()):
+                    made.setdefault(key, BroadQuestion(f"qfs-{u}-{t}-{q}", user, task, text))
+        return list(made.values())
 
 
 USERS = (

@@ -1,4 +1,4 @@
-"""NQ, IIRC and UltraDomain in their publishers' formats, and broad questions about a corpus."""
+"""NQ, IIRC and UltraDomain in their publishers' formats, broad questions over one of them, and samples."""
 
 import json
 from collections import Counter
@@ -7,13 +7,10 @@ from typing import Any
 
 import pytest
 
-from qgrag.corpus.records import Document
 from qgrag.errors import InputError
 from qgrag.evaluation.datasets import load_dataset
 from qgrag.evaluation.datasets.sampling import sample_questions
-from qgrag.evaluation.qfs import LLMQuestionMaker, LocalQuestionMaker, QFSConfig, overview
-from qgrag.llm.errors import LLMUnavailableError
-from tests.llm.server import Answer, Call, connected, say, serving
+from qgrag.evaluation.qfs import BroadQuestion
 
 TEXT = "<P> The tower was built in 1889 . </P> <Table> <Tr> height 330 m </Tr> </Table> <P> Rain . </P>"
 
@@ -178,65 +175,10 @@ def test_ultradomain_and_questions_of_one_s_own(tmp_path: Path) -> None:
     assert [d.id for d in dataset.documents] == ["x", "y"]
     assert [(q.id, q.gold, q.type) for q in dataset.questions] == [(i, (c,), "mix") for i, c in zip("123", "xxy")]
     own = tmp_path / "qfs.jsonl"
-    write_lines(own, [question.to_dict() for question in LocalQuestionMaker()(CORPUS)])
+    write_lines(own, [BroadQuestion("qfs-0-0-0", "a reader", "to read", "What are the themes?").to_dict()])
     broad = load_dataset("ultradomain", tmp_path, own)
     assert [d.id for d in broad.documents] == ["x", "y"]
     assert {q.type for q in broad.questions} == {"qfs"}
-
-
-CORPUS = [
-    Document(str(n), f"{name} met Ada Lovelace in London. {name} left for Vienna in 18{n:02}.", name)
-    for n, name in enumerate(
-        f"{first} {last}"
-        for first in ("Clara", "Franz", "Johann", "Fanny", "Felix")
-        for last in ("Schumann", "Liszt", "Brahms", "Hensel", "Spohr")
-    )
-]
-
-
-def test_rules_make_five_by_five_by_five_questions() -> None:
-    questions = LocalQuestionMaker()(CORPUS)
-    assert len(questions) == len({q.text for q in questions}) == len({q.id for q in questions}) == 125
-    assert set(Counter(q.user for q in questions).values()) == {25}
-    assert set(Counter((q.user, q.task) for q in questions).values()) == {5}
-    assert "Ada Lovelace" in LocalQuestionMaker().topics(CORPUS, 3)
-    assert LocalQuestionMaker()(CORPUS) == questions
-    with pytest.raises(InputError, match="forms of question"):
-        LocalQuestionMaker(QFSConfig(questions=6))
-
-
-def test_a_language_model_makes_users_tasks_and_questions() -> None:
-    users = {"users": [{"user": f"user {u}", "tasks": [f"task {u}{t}" for t in range(3)]} for u in range(3)]}
-
-    def behave(call: Call) -> Answer:
-        if "Task:" not in call.prompt:
-            return say(json.dumps(users))
-        task = call.prompt.rsplit("Task: ", 1)[1]
-        return say(json.dumps({"questions": [f"{task}, question {n}?" for n in range(4)]}))
-
-    with serving(behave) as server, connected(server) as model:
-        made = LLMQuestionMaker(model, QFSConfig(users=2, tasks=3, questions=2))(CORPUS)
-        assert len(server.calls) == 1 + 6
-        assert all("Clara Schumann" in prompt for prompt in server.prompts)
-    assert [q.text for q in made[:2]] == ["task 00, question 0?", "task 00, question 1?"]
-    assert len(made) == 12
-    assert [made[-1].user, made[-1].task, made[-1].id] == ["user 1", "task 12", "qfs-1-2-1"]
-
-
-def test_no_users_is_an_error() -> None:
-    with (
-        serving(lambda call: say('{"users": []}')) as server,
-        connected(server) as model,
-        pytest.raises(LLMUnavailableError),
-    ):
-        LLMQuestionMaker(model)(CORPUS)
-
-
-def test_an_overview_is_spread_over_the_corpus() -> None:
-    seen = overview(CORPUS, 120).splitlines()
-    assert len(seen) < len(CORPUS)
-    assert seen[0].startswith("Clara Schumann: Clara Schumann met")
-    assert any(line.startswith("Fel") for line in seen)
 
 
 def test_samples_are_drawn_by_seed_and_keep_the_order() -> None:
