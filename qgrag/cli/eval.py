@@ -19,7 +19,7 @@ from qgrag.cli.llm_arguments import (
 )
 from qgrag.cli.parsing import command_parser
 from qgrag.cli.show import show_problems
-from qgrag.config import from_plain, load_yaml
+from qgrag.config import from_plain, load_yaml, unknown_name
 from qgrag.errors import ConfigError, InputError
 from qgrag.evaluation.answer_report import answer_table
 from qgrag.evaluation.answering import AnswerRun, Measures, Writer, run_answers
@@ -39,7 +39,10 @@ from qgrag.generation.local_answers import LocalAnswerWriter
 from qgrag.generation.pairwise import PairwiseJudge
 from qgrag.index.builder import build_index
 from qgrag.index.config import IndexConfig
+from qgrag.index.documents import DocumentSet, compare
 from qgrag.index.reader import Index
+from qgrag.llm.budget_stop import StopAtBudget
+from qgrag.llm.cached_model import CachedLanguageModel
 from qgrag.llm.config import LLMConfig
 from qgrag.llm.load import load_language_model
 from qgrag.llm.model import LanguageModel
@@ -47,6 +50,7 @@ from qgrag.llm.prompts import PromptConfig, Prompts
 from qgrag.retrieval.base import Retriever
 from qgrag.retrieval.registry import STANDARD, load_retriever
 
+WRITTEN = ("summary.json", "table.md", "results.parquet", "recall.png", "answers.json")
 EXAMPLES = """Measure retrievers on a data set: a table on screen, and in OUT summary.json, each result, and a
 plot of recall by k. The corpus is indexed first, into OUT/index, unless --index names an index of it. With --answer a
 language model answers each question from what was found, and the answers are measured too. A run that was stopped goes
@@ -114,20 +118,26 @@ def run(arguments: Sequence[str]) -> int:
     args = parser.instantiate_classes(parser.parse_args(list(arguments)))
     console = Console()
     out = Path(args.out)
+    _check_answer_arguments(args)
+    meteor = load_meteor() if args.meteor else None
     dataset, seconds = named_dataset(args, console)
-    config = IndexConfig()
-    if args.index_config:
-        config = from_plain(IndexConfig, load_yaml(Path(args.index_config)), where=args.index_config)
     prompts = named_prompts(args)
-    settings: dict[str, Any] = {"index": config.identity(), "limit": args.limit, "llm_steps": args.llm_steps}
+    index, indexing = named_index(args, dataset, out / "index")
+    seconds |= indexing
+    settings: dict[str, Any] = {
+        "index": index.config.identity(),
+        "embedder": index.manifest.embedder,
+        "extractors": index.manifest.extractors,
+        "limit": args.limit,
+        "llm_steps": args.llm_steps,
+    }
     if args.llm_steps:
         settings |= {"model": llm_config(args).model, **own_prompts(prompts)}
-    RunFolder(out).check_config(settings)
-    folder = Path(args.index) if args.index else out / "index"
-    report = build_index(dataset.documents, folder, config)
-    seconds |= {f"index: {stage}": spent for stage, spent in report.seconds.items()}
-    index = Index.open(folder, device=args.device)
-    with open_language_model(args, out / "llm-cache.sqlite") as model:
+    with (
+        open_language_model(args, out / "llm-cache.sqlite") as named,
+        open_judge(args, out / "llm-cache.sqlite", named) as judge,
+    ):
+        model = StopAtBudget(named) if named else None
         if model is None and (args.llm_steps or (args.answer and args.reader == "llm")):
             raise ConfigError(f"--answer and --llm-steps need a language model: {HOW_TO_NAME}; or --reader local")
         retrievers = named_retrievers(index, args.retrievers, model if args.llm_steps else None, prompts)
@@ -138,15 +148,84 @@ def run(arguments: Sequence[str]) -> int:
             ks=args.ks,
             batch=args.batch_size,
             seed=args.seed,
-            config={**settings, "embedder": index.manifest.embedder, "extractors": index.manifest.extractors},
+            config=settings,
             retriever_configs={name: settings_of(retriever) for name, retriever in retrievers.items()},
             stage_seconds=seconds,
         )
         console.print(summary_table(summary))
         if args.answer:
-            answer(args, console, dataset, list(retrievers), index, model, prompts)
-    console.print(f"written to {out}: summary.json, results.parquet, recall.png", highlight=False)
+            config = AnswerConfig(args.style, args.passages, args.evidence_tokens)
+            write: Writer
+            if args.reader == "local" or model is None:
+                write = LocalAnswerWriter(index.embedder.encode_queries, config)
+            else:
+                write = AnswerWriter(model, config, prompts)
+            measures = Measures(
+                args.language,
+                CorrectnessJudge(judge, prompts) if judge is not None and not args.compare else None,
+                meteor,
+                PairwiseJudge(judge, prompts) if judge is not None and args.compare else None,
+                args.compare or "",
+            )
+            reader = {
+                "answers": dataclasses.asdict(config),
+                "reader": args.reader if model is None or args.reader == "local" else model.name,
+                **own_prompts(prompts),
+            }
+            judges = {"judge": judge.name, **own_prompts(prompts)} if judge is not None else {}
+            how = AnswerRun(args.answer_batch_size, reader, BootstrapConfig(seed=args.seed), judges)
+            console.print(answer_table(run_answers(dataset, list(retrievers), out, write, measures, how)))
+    written = [name for name in WRITTEN if (out / name).exists()]
+    console.print(f"written to {out}: {', '.join(written)}", highlight=False)
     return 0
+
+
+def _check_answer_arguments(args: Namespace) -> None:
+    """What can be known to be wrong before anything is computed.
+
+    Raises:
+        ConfigError: arguments that do not go together.
+    """
+    for flag, given in (("--judge", args.judge), ("--compare", args.compare), ("--meteor", args.meteor)):
+        if given and not args.answer:
+            raise ConfigError(f"{flag} is about answers: add --answer, or leave it out")
+    if args.compare and not args.judge:
+        raise ConfigError("--compare needs a judge: --judge same, or --judge FILE.yaml")
+    rows = rows_of(args.retrievers)
+    if args.compare and args.compare not in rows:
+        raise ConfigError(unknown_name("--compare", args.compare, rows))
+    if args.answer and args.passages > max(args.ks):
+        raise ConfigError(
+            f"--passages {args.passages} is more than the {max(args.ks)} hits that a question keeps; "
+            f"extend the cut-offs: --ks {[*args.ks, args.passages]}".replace(" [", " '[").replace("]", "]'")
+        )
+
+
+def named_index(args: Namespace, dataset: Dataset, folder: Path) -> tuple[Index, dict[str, float]]:
+    """The index that `--index` names, as it is, or one built in `folder`; and the seconds of its stages.
+
+    Raises:
+        InputError: the named index is of other documents.
+    """
+    if args.index:
+        if args.index_config:
+            raise ConfigError("--index names an index as it is and --index-config how one is built: leave one out")
+        index = Index.open(Path(args.index), device=args.device)
+        changes = compare(index.documents.hashes, DocumentSet.of(dataset.documents).hashes)
+        if changes.added or changes.changed or changes.removed:
+            raise InputError(
+                f"{args.index}: is not an index of this corpus ({len(changes.added)} documents are not in it, "
+                f"{len(changes.changed)} differ, {len(changes.removed)} are not in the corpus); leave --index out to "
+                "build one, or bring it up to date with qgrag index"
+            )
+        return index, {}
+    config = IndexConfig()
+    if args.index_config:
+        config = from_plain(IndexConfig, load_yaml(Path(args.index_config)), where=args.index_config)
+    RunFolder(folder.parent).check_config({"index": config.identity(), "limit": args.limit})
+    report = build_index(dataset.documents, folder, config)
+    seconds = {f"index: {stage}": spent for stage, spent in report.seconds.items()}
+    return Index.open(folder, device=args.device), seconds
 
 
 def named_dataset(args: Namespace, console: Console) -> tuple[Dataset, dict[str, float]]:
@@ -161,49 +240,6 @@ def named_dataset(args: Namespace, console: Console) -> tuple[Dataset, dict[str,
     return dataset, {"reading": time.perf_counter() - start}
 
 
-def answer(
-    args: Namespace,
-    console: Console,
-    dataset: Dataset,
-    retrievers: Sequence[str],
-    index: Index,
-    model: LanguageModel | None,
-    prompts: Prompts,
-) -> None:
-    """Write, measure and show the answers."""
-    config = AnswerConfig(args.style, args.passages, args.evidence_tokens)
-    write: Writer
-    if args.reader == "local":
-        write = LocalAnswerWriter(index.embedder.encode_queries, config)
-    else:
-        assert model is not None
-        write = AnswerWriter(model, config, prompts)
-    cache = None if args.no_cache else Path(args.out) / "llm-cache.sqlite"
-    with open_judge(args.judge, cache, model) as judge:
-        if args.compare and judge is None:
-            raise ConfigError("--compare needs a judge: --judge same, or --judge FILE.yaml")
-        measures = Measures(
-            args.language,
-            CorrectnessJudge(judge, prompts) if judge is not None and not args.compare else None,
-            load_meteor() if args.meteor else None,
-            PairwiseJudge(judge, prompts) if judge is not None and args.compare else None,
-            args.compare or "",
-        )
-        run = AnswerRun(
-            args.answer_batch_size,
-            {
-                "answers": dataclasses.asdict(config),
-                "reader": model.name if args.reader == "llm" and model is not None else args.reader,
-                "judge": judge.name if judge is not None else None,
-                **own_prompts(prompts),
-            },
-            BootstrapConfig(seed=args.seed),
-        )
-        summary = run_answers(dataset, retrievers, Path(args.out), write, measures, run)
-    console.print(answer_table(summary))
-    console.print(f"written to {args.out}: answers.json", highlight=False)
-
-
 def own_prompts(prompts: Prompts) -> dict[str, Any]:
     """What a run records of prompts that are not the package's: their language and fingerprints."""
     config = prompts.config
@@ -213,39 +249,58 @@ def own_prompts(prompts: Prompts) -> dict[str, Any]:
 
 
 @contextmanager
-def open_judge(name: str | None, cache: Path | None, same: LanguageModel | None) -> Iterator[LanguageModel | None]:
-    """The judge: none, the model `same`, or that of a YAML file.
+def open_judge(args: Namespace, cache: Path, same: CachedLanguageModel | None) -> Iterator[LanguageModel | None]:
+    """The judge that `--judge` names: none, the reader's model, or that of a YAML file.
+
+    Args:
+        args: as parsed.
+        cache: file for its answers where `--llm-cache` names none.
+        same: the reader's model.
 
     Raises:
         ConfigError: `same` is asked for and there is no language model.
     """
-    if name is None:
+    if args.judge is None:
         yield None
         return
-    if name == "same":
+    if args.judge == "same":
         if same is None:
             raise ConfigError(f"--judge same needs a language model: {HOW_TO_NAME}")
-        yield same
+        yield StopAtBudget(same)
         return
-    model = load_language_model(from_plain(LLMConfig, load_yaml(Path(name)), where=name), cache)
+    kept = Path(args.llm_cache) if args.llm_cache else cache
+    config = from_plain(LLMConfig, load_yaml(Path(args.judge)), where=args.judge)
+    model = load_language_model(config, None if args.no_cache else kept)
     try:
-        yield model
+        yield StopAtBudget(model)
     finally:
         model.close()
+
+
+def rows_of(names: str) -> list[str]:
+    """The row of each retriever that `--retrievers` names.
+
+    Raises:
+        InputError: two of the names give one row.
+    """
+    rows: list[str] = []
+    for name in _split(names):
+        row = Path(name).stem if name.endswith((".yaml", ".yml")) else name
+        if row in rows:
+            raise InputError(f"--retrievers names {row!r} twice; rename one of the files")
+        rows.append(row)
+    return rows
+
+
+def _split(names: str) -> list[str]:
+    return [name for part in names.split(",") if (name := part.strip())]
 
 
 def named_retrievers(
     index: Index, names: str, model: LanguageModel | None = None, prompts: Prompts | None = None
 ) -> dict[str, Retriever]:
-    """Retrievers by row name.
-
-    Raises:
-        InputError: two of the names give one row.
-    """
-    retrievers: dict[str, Retriever] = {}
-    for name in filter(None, (part.strip() for part in names.split(","))):
-        row = Path(name).stem if name.endswith((".yaml", ".yml")) else name
-        if row in retrievers:
-            raise InputError(f"--retrievers names {row!r} twice; rename one of the files")
-        retrievers[row] = load_retriever(index, name, model=model, prompts=prompts)
-    return retrievers
+    """Retrievers by row name."""
+    return {
+        row: load_retriever(index, name, model=model, prompts=prompts)
+        for row, name in zip(rows_of(names), _split(names), strict=True)
+    }

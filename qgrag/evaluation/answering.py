@@ -1,7 +1,7 @@
 """Write answers to what retrievers found and measure them: the second stage of a run, resumable by question."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,23 +10,31 @@ from qgrag.errors import InputError
 from qgrag.evaluation.answer_summary import AnswerSummary, summarise_answers
 from qgrag.evaluation.answers import Language, answer_metrics
 from qgrag.evaluation.bootstrap import BootstrapConfig
+from qgrag.evaluation.by_question import complete_records
 from qgrag.evaluation.comparing import compare_all
 from qgrag.evaluation.datasets.records import Dataset, Question
 from qgrag.evaluation.export import write_results_table
 from qgrag.evaluation.meteor import Meteor
-from qgrag.evaluation.run_folder import ANSWERS_PATTERN, RunFolder, open_run, write_json
+from qgrag.evaluation.run_folder import (
+    ANSWERS_PATTERN,
+    COMPARISONS_PATTERN,
+    RESULTS_PATTERN,
+    VERDICTS_PATTERN,
+    RunFolder,
+    open_run,
+    write_json,
+)
+from qgrag.evaluation.verdicts import Judge, judge_all
 from qgrag.generation.answers import Answer
-from qgrag.generation.correctness import Verdict
+from qgrag.generation.context import reader_views
 from qgrag.generation.pairwise import Comparison
-from qgrag.llm.usage import measure
-from qgrag.progress import progress
+from qgrag.retrieval.base import Reads
 from qgrag.retrieval.results import Hit, RetrievalResult
 
 ANSWER_SETTINGS_FILE = "answers-run.json"
+VERDICT_SETTINGS_FILE = "verdicts-run.json"
+COMPARISON_SETTINGS_FILE = "comparisons-run.json"
 ANSWER_SUMMARY_FILE = "answers.json"
-NO_RETRIEVAL = "llm-only"
-VIEWS_ONLY = "kg"
-"""The retriever whose reader gets the graph's statements and no passage: the baseline LLM + graph."""
 
 
 class Writer(Protocol):
@@ -35,14 +43,6 @@ class Writer(Protocol):
     def __call__(self, results: Sequence[RetrievalResult]) -> list[Answer]: ...
 
     def without_evidence(self, queries: Sequence[str]) -> list[Answer]: ...
-
-
-class Judge(Protocol):
-    """`qgrag.generation.correctness.CorrectnessJudge`."""
-
-    def __call__(
-        self, queries: Sequence[str], references: Sequence[Sequence[str]], answers: Sequence[str]
-    ) -> list[Verdict]: ...
 
 
 class PairJudge(Protocol):
@@ -79,59 +79,82 @@ class AnswerRun:
     """How the answers of a run are made, besides who writes them.
 
     Args:
-        batch: questions a call of the writer, and between two writes.
-        config: settings of writer and judges, JSON-serialisable, recorded and compared when a run is continued.
+        batch: questions a call of the writer or of a judge, and between two writes.
+        config: settings of the writer, JSON-serialisable, recorded and compared when a run is continued.
         bootstrap: how intervals are drawn.
+        judge_config: settings of the judge, likewise, which may come to a run whose answers are written.
     """
 
     batch: int = 16
     config: Mapping[str, Any] = field(default_factory=dict)
     bootstrap: BootstrapConfig = field(default_factory=BootstrapConfig)
+    judge_config: Mapping[str, Any] = field(default_factory=dict)
 
 
 def run_answers(
     dataset: Dataset, retrievers: Sequence[str], out: Path, write: Writer, measures: Measures, run: AnswerRun
 ) -> AnswerSummary:
-    """Answer every question from what each retriever found, as `run_evaluation` left it in `out`.
+    """Answer every question from what each retriever found, as `run_evaluation` left it in `out`, and measure.
 
-    Results are on disk after each batch. The same call continues where the last one ended and may bring further
-    retrievers; a call with other settings is refused. `out` then also holds `answers.json`
-    (`AnswerSummary.to_dict()`), `answers-RETRIEVER.jsonl` (a line a question: answer, citations, metrics, verdict,
-    usage), with a pair judge `comparisons-A-vs-B.jsonl`, and `results.parquet` has a row's answer and metrics too.
+    Each method's reader sees what the method gives it (`Retriever.reads`), and answers from what it knows where that
+    is nothing. Results are on disk after each batch. The same call continues where the last one ended, asks for failed
+    answers and verdicts again, and may bring further retrievers and measures; a call with other settings of the writer
+    or of the judge is refused. `out` then also holds `answers.json` (`AnswerSummary.to_dict()`),
+    `answers-RETRIEVER.jsonl` (a line a question: answer, citations, usage), of a judge `verdicts-RETRIEVER.jsonl`, of a
+    pair judge `comparisons-A-vs-B.jsonl`, and `results.parquet` has a row's answer and metrics too.
 
     Raises:
-        InputError: a retriever's results are not all in `out`, or `out` holds answers made with other settings.
+        InputError: a retriever's results are not all in `out`, `out` holds answers made with other settings, or answers
+            are to be compared with those of a retriever that is not among `retrievers`.
         LLMUnavailableError: the model cannot be used at all; what was written until then is kept.
     """
     if run.batch < 1:
         raise InputError(f"batch has to be at least 1, not {run.batch}")
-    settings: dict[str, Any] = {
-        "config": dict(run.config),
-        "language": measures.language,
-        "judge": measures.judge is not None,
-        "meteor": measures.meteor is not None,
-        "compare_with": measures.compare_with,
-        "retrievers": {name: {} for name in retrievers},
-    }
+    if measures.pair_judge is not None and measures.compare_with not in retrievers:
+        raise InputError(
+            f"there are no answers of {measures.compare_with!r} to compare with; known are {', '.join(retrievers)}"
+        )
     ids = [question.id for question in dataset.questions]
+    joined: dict[str, Any] = {"retrievers": {name: {} for name in retrievers}}
     with open_run(out) as folder:
-        settings = folder.settle(settings, ANSWER_SETTINGS_FILE)
+        settings = folder.settle({"config": dict(run.config), **joined}, ANSWER_SETTINGS_FILE)
         for name in retrievers:
-            _answer_all(name, dataset, folder, write, measures, run.batch)
-        answers = {name: folder.results(name, ids, ANSWERS_PATTERN) for name in settings["retrievers"]}
-        answers = {name: records for name, records in answers.items() if len(records) == len(ids)}
-        comparisons = {}
+            _answer_all(name, dataset, folder, write, run.batch)
+        answers = _whole(folder, settings["retrievers"], ids, ANSWERS_PATTERN)
+        judged: dict[str, Any] = {"config": dict(run.judge_config), "retrievers": {name: {} for name in answers}}
+        if measures.judge is not None:
+            folder.settle(judged, VERDICT_SETTINGS_FILE)
+            for name, records in answers.items():
+                judge_all(name, dataset, records, measures.judge, folder, run.batch)
+        verdicts = _whole(folder, answers, ids, VERDICTS_PATTERN)
         if measures.pair_judge is not None:
-            comparisons = compare_all(dataset, answers, measures.compare_with, measures.pair_judge, folder, run.batch)
-        summary = summarise_answers(dataset.questions, answers, comparisons, settings, run.bootstrap)
+            folder.settle(judged, COMPARISON_SETTINGS_FILE)
+            compare_all(dataset, answers, measures.compare_with, measures.pair_judge, folder, run.batch)
+        pairs = [f"{first}-vs-{second}" for first in answers for second in answers if first != second]
+        comparisons = _whole(folder, pairs, ids, COMPARISONS_PATTERN)
+        judged_all = verdicts.keys() == answers.keys()
+        measured = {
+            name: _measured(dataset.questions, records, verdicts[name] if judged_all else None, measures)
+            for name, records in answers.items()
+        }
+        settings |= {"language": measures.language, "judge": dict(run.judge_config)}
+        summary = summarise_answers(dataset.questions, measured, comparisons, settings, run.bootstrap)
         write_json(out / ANSWER_SUMMARY_FILE, summary.to_dict())
-        results = {name: folder.results(name, ids) for name in answers}
-        write_results_table(results, out / "results.parquet", answers)
+        recorded = folder.settings()["retrievers"]
+        write_results_table(_whole(folder, recorded, ids), out / "results.parquet", measured)
     return summary
 
 
-def _answer_all(name: str, dataset: Dataset, folder: RunFolder, write: Writer, measures: Measures, batch: int) -> None:
-    """Append answers for every question that has none yet."""
+def _whole(
+    folder: RunFolder, names: Iterable[str], ids: Sequence[str], pattern: str = RESULTS_PATTERN
+) -> dict[str, list[dict[str, Any]]]:
+    """The records of each of the names that has one of every question."""
+    found = {name: folder.results(name, ids, pattern) for name in names}
+    return {name: records for name, records in found.items() if len(records) == len(ids)}
+
+
+def _answer_all(name: str, dataset: Dataset, folder: RunFolder, write: Writer, batch: int) -> None:
+    """Write answers for every question that has none yet, or a failed one."""
     ids = [question.id for question in dataset.questions]
     records = folder.results(name, ids)
     if len(records) < len(ids):
@@ -140,20 +163,33 @@ def _answer_all(name: str, dataset: Dataset, folder: RunFolder, write: Writer, m
             "evaluate its retrieval first"
         )
     texts = {document.id: document.text for document in dataset.documents}
-    done = len(folder.results(name, ids, ANSWERS_PATTERN))
-    with progress(f"Answering from {name}", len(ids) - done) as bar:
-        for start in range(done, len(ids), batch):
-            part = slice(start, start + batch)
-            results = [restored(record, name, texts) for record in records[part]]
-            began = time.perf_counter()
-            answers = _write(results, write)
-            written = time.perf_counter()
-            made = _measured(dataset.questions[part], answers, measures)
-            folder.append_results(name, made, ANSWERS_PATTERN)
-            labels = {"retriever": name, "questions": len(results)}
-            folder.append_timing("answer", written - began, **labels)
-            folder.append_timing("judge", time.perf_counter() - written, **labels)
-            bar.advance(len(results))
+
+    def answered(positions: Sequence[int]) -> list[dict[str, Any]]:
+        results = [restored(records[i], name, texts) for i in positions]
+        began = time.perf_counter()
+        answers = _write(results, records[positions[0]]["reads"], write)
+        folder.append_timing("answer", time.perf_counter() - began, retriever=name, questions=len(results))
+        return [_record(ids[i], answer) for i, answer in zip(positions, answers, strict=True)]
+
+    complete_records(
+        folder,
+        name,
+        ANSWERS_PATTERN,
+        ids,
+        answered,
+        lambda _, record: bool(record["error"]),
+        batch=batch,
+        title=f"Answering from {name}",
+    )
+
+
+def _record(id_: str, answer: Answer) -> dict[str, Any]:
+    plain = answer.to_dict()
+    return {
+        "id": id_,
+        "answer": answer.text,
+        **{key: plain[key] for key in ("answered", "truncated", "error", "citations", "invented_citations", "usage")},
+    }
 
 
 def restored(record: Mapping[str, Any], name: str, texts: Mapping[str, str]) -> RetrievalResult:
@@ -172,57 +208,45 @@ def restored(record: Mapping[str, Any], name: str, texts: Mapping[str, str]) -> 
     return RetrievalResult(record["question"], record.get("retriever", name), hits, record["evidence"], record["usage"])
 
 
-def _write(results: Sequence[RetrievalResult], write: Writer) -> list[Answer]:
-    """Answers from what each baseline lets its reader see."""
-    if results[0].retriever == NO_RETRIEVAL:
-        return write.without_evidence([result.query for result in results])
-    if results[0].retriever == VIEWS_ONLY:
-        results = [replace(result, hits=()) if result.evidence.get("triples") else result for result in results]
-    return write(results)
+def _write(results: Sequence[RetrievalResult], reads: Reads, write: Writer) -> list[Answer]:
+    """Answers from what the method gives its reader, and from what the reader knows where that is nothing."""
+    if reads == "views":
+        shown = [replace(result, hits=()) for result in results]
+    else:
+        shown = [replace(result, evidence={}) for result in results]
+    told = [
+        i for i, result in enumerate(shown) if reads != "nothing" and (result.hits or reader_views(result.evidence))
+    ]
+    alone = [i for i in range(len(results)) if i not in set(told)]
+    answers: dict[int, Answer] = {}
+    if told:
+        answers |= zip(told, write([shown[i] for i in told]), strict=True)
+    if alone:
+        answers |= zip(alone, write.without_evidence([results[i].query for i in alone]), strict=True)
+    return [answers[i] for i in range(len(results))]
 
 
-def _measured(questions: Sequence[Question], answers: Sequence[Answer], measures: Measures) -> list[dict[str, Any]]:
-    verdicts: list[Verdict | None] = [None] * len(questions)
-    judged = [i for i, question in enumerate(questions) if question.answers]
-    with measure() as meter:
-        if measures.judge is not None:
-            given = measures.judge(
-                [questions[i].text for i in judged],
-                [questions[i].answers for i in judged],
-                [answers[i].text for i in judged],
-            )
-            by_row = dict(zip(judged, given, strict=True))
-            verdicts = [by_row.get(i) for i in range(len(questions))]
+def _measured(
+    questions: Sequence[Question],
+    answers: Sequence[Mapping[str, Any]],
+    verdicts: Sequence[Mapping[str, Any]] | None,
+    measures: Measures,
+) -> list[dict[str, Any]]:
+    """The records with `metrics`: 0 for an answer that failed, None for a question without reference.
+
+    `judge` is None where the judge failed.
+    """
     records = []
-    for question, answer, verdict in zip(questions, answers, verdicts, strict=True):
-        plain = answer.to_dict()
-        records.append(
-            {
-                "id": question.id,
-                "answer": answer.text,
-                "answered": answer.answered,
-                "truncated": answer.truncated,
-                "error": answer.error,
-                "citations": plain["citations"],
-                "invented_citations": answer.invented_citations,
-                "metrics": _metrics(question, answer, verdict, measures),
-                "verdict": verdict and {"correct": verdict.correct, "reason": verdict.reason},
-                "usage": plain["usage"],
-                "judge_usage": meter.to_dict(question.text),
-            }
-        )
+    for number, (question, answer) in enumerate(zip(questions, answers, strict=True)):
+        metrics: dict[str, float | None] | None = None
+        if question.answers:
+            metrics = {**answer_metrics(answer["answer"], question.answers, measures.language)}
+            if measures.meteor is not None:
+                metrics["meteor"] = measures.meteor(answer["answer"], question.answers)
+            if answer["error"]:
+                metrics = dict.fromkeys(metrics, 0.0)
+            if verdicts is not None:
+                correct = verdicts[number]["correct"]
+                metrics["judge"] = None if correct is None else float(correct)
+        records.append({**answer, "metrics": metrics})
     return records
-
-
-def _metrics(
-    question: Question, answer: Answer, verdict: Verdict | None, measures: Measures
-) -> dict[str, float | None] | None:
-    """Every metric of one answer, None for a question without reference; `judge` is None where the judge failed."""
-    if not question.answers:
-        return None
-    values: dict[str, float | None] = {**answer_metrics(answer.text, question.answers, measures.language)}
-    if measures.meteor is not None:
-        values["meteor"] = measures.meteor(answer.text, question.answers)
-    if measures.judge is not None:
-        values["judge"] = None if verdict is None or verdict.correct is None else float(verdict.correct)
-    return values

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from qgrag.errors import InputError
 from qgrag.evaluation.bootstrap import BootstrapConfig, mean_intervals
+from qgrag.evaluation.by_question import complete_records
 from qgrag.evaluation.datasets.records import Dataset
 from qgrag.evaluation.run_folder import COMPARISONS_PATTERN, RunFolder
+from qgrag.evaluation.verdicts import fingerprint
 from qgrag.generation.pairwise import CRITERIA, Comparison
 from qgrag.llm.usage import measure
-from qgrag.progress import progress
 
 Records = Sequence[Mapping[str, Any]]
 ComparePairs = Callable[[Sequence[str], Sequence[str], Sequence[str]], list[Comparison]]
@@ -24,8 +24,9 @@ class WinRates:
     """What a judge thought of two retrievers' answers to the same questions, by criterion.
 
     Args:
-        rates: share of the orders that the first retriever won, a tie counting half, averaged over questions; with
-            the ends of its interval: {"mean", "low", "high"}. 0.5 means that neither is better.
+        rates: share of the orders that the first retriever won, a tie counting half, averaged over the questions judged
+            in both, so that a judge's liking for a place cancels out; with the ends of its interval: {"mean", "low",
+            "high"}. 0.5 means that neither is better.
         agreement: share of the questions judged in both orders in which both name the same answer, or a tie.
         position_bias: of all orders judged, the share won by the answer shown first minus that won by the one shown
             second; 0 for a judge that does not mind, 1 for one that always takes the first.
@@ -55,47 +56,44 @@ def compare_all(
 ) -> dict[str, Records]:
     """Judge `compare_with`'s answers against those of every other retriever, resumable by question.
 
+    A pair that was not judged in both orders, or whose answers changed since, is judged anew.
+
     Returns:
         By `{compare_with}-vs-{other}`, a record a question, whose shares are those of `compare_with`.
-
-    Raises:
-        InputError: `compare_with` has no answers in this run.
     """
-    if compare_with not in answers:
-        raise InputError(f"there are no answers of {compare_with!r} to compare with; known are {', '.join(answers)}")
     ids = [question.id for question in dataset.questions]
     made: dict[str, Records] = {}
     for other in answers:
         if other == compare_with:
             continue
         name = f"{compare_with}-vs-{other}"
-        done = len(folder.results(name, ids, COMPARISONS_PATTERN))
-        with progress(f"Comparing {name}", len(ids) - done) as bar:
-            for start in range(done, len(ids), batch):
-                part = slice(start, start + batch)
-                queries = [question.text for question in dataset.questions[part]]
-                first = [record["answer"] for record in answers[compare_with][part]]
-                second = [record["answer"] for record in answers[other][part]]
-                with measure() as meter:
-                    judged = judge(queries, first, second)
-                records = [
-                    {"id": id_, **asdict(comparison), "usage": meter.to_dict(query)}
-                    for id_, query, comparison in zip(ids[part], queries, judged, strict=True)
-                ]
-                folder.append_results(name, records, COMPARISONS_PATTERN)
-                bar.advance(len(records))
-        made[name] = folder.results(name, ids, COMPARISONS_PATTERN)
+        pairs = [(a["answer"], b["answer"]) for a, b in zip(answers[compare_with], answers[other], strict=True)]
+
+        def judged(positions: Sequence[int], pairs: list[tuple[str, str]] = pairs) -> list[Mapping[str, Any]]:
+            queries = [dataset.questions[i].text for i in positions]
+            with measure() as meter:
+                comparisons = judge(queries, [pairs[i][0] for i in positions], [pairs[i][1] for i in positions])
+            return [
+                {"id": ids[i], "of": fingerprint(*pairs[i]), **asdict(comparison), "usage": meter.to_dict(query)}
+                for i, query, comparison in zip(positions, queries, comparisons, strict=True)
+            ]
+
+        def stale(position: int, record: Mapping[str, Any], pairs: list[tuple[str, str]] = pairs) -> bool:
+            return bool(record["judged"] < 2 or record["of"] != fingerprint(*pairs[position]))
+
+        made[name] = complete_records(
+            folder, name, COMPARISONS_PATTERN, ids, judged, stale, batch=batch, title=f"Comparing {name}"
+        )
     return made
 
 
 def summarise_comparisons(records: Records, bootstrap: BootstrapConfig) -> WinRates:
     """Reduce the judgements of one pair of retrievers."""
-    judged = [record for record in records if record["judged"]]
     both = [record for record in records if record["judged"] == 2]
     orders = [place for record in records for place in record["places"] if place]
     rates: dict[str, dict[str, float]] = {}
-    if judged:
-        values = np.array([[record["scores"][c] for c in CRITERIA] for record in judged])
+    if both:
+        values = np.array([[record["scores"][c] for c in CRITERIA] for record in both])
         low, high = mean_intervals(values, bootstrap)
         rates = {
             c: {"mean": float(values[:, i].mean()), "low": float(low[i]), "high": float(high[i])}
@@ -109,7 +107,7 @@ def summarise_comparisons(records: Records, bootstrap: BootstrapConfig) -> WinRa
         {c: _share(p[c] == "1" for p in orders) - _share(p[c] == "2" for p in orders) for c in CRITERIA}
         if orders
         else {},
-        len(judged),
+        sum(record["judged"] > 0 for record in records),
         len(both),
         sum(2 - record["judged"] for record in records),
     )

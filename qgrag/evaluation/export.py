@@ -18,13 +18,15 @@ def write_results_table(
 
     Columns: `retriever`, `id`, `question`, `type`, `gold` (list), `documents` and `chunks` (lists, best
         first), `scores` (list), and each metric (null for a question without gold). With answers also `answer`,
-        `answered`, `error`, and each answer metric as `answer_METRIC`.
+        `answered`, `answer_error`, and each answer metric as `answer_METRIC`; a table without them keeps those of the
+        table that it replaces.
 
     Args:
         results: records of `results-RETRIEVER.jsonl` by retriever.
         path: Parquet file, written whole or not at all.
-        answers: records of `answers-RETRIEVER.jsonl` by retriever, in the same order.
+        answers: records of `answers-RETRIEVER.jsonl` by retriever, in the same order, with their `metrics`.
     """
+    kept = _answers_in(path) if answers is None else {}
     answers = answers or {}
     rows = [
         {
@@ -38,6 +40,7 @@ def write_results_table(
             "scores": [hit["score"] for hit in record["hits"]],
             **(record["metrics"] or {}),
             **_answer_columns(answers[retriever][number] if retriever in answers else None),
+            **kept.get((retriever, record["id"]), {}),
         }
         for retriever, records in results.items()
         for number, record in enumerate(records)
@@ -53,4 +56,13 @@ def _answer_columns(record: Mapping[str, Any] | None) -> dict[str, Any]:
     if record is None:
         return {}
     metrics = {f"answer_{name}": value for name, value in (record["metrics"] or {}).items()}
-    return {"answer": record["answer"], "answered": record["answered"], "error": record["error"], **metrics}
+    return {"answer": record["answer"], "answered": record["answered"], "answer_error": record["error"], **metrics}
+
+
+def _answers_in(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """What the table there holds of answers, by retriever and question."""
+    if not path.exists():
+        return {}
+    table = pq.read_table(path)
+    columns = [name for name in table.column_names if name.startswith("answer")]
+    return {(row["retriever"], row["id"]): {name: row[name] for name in columns} for row in table.to_pylist()}

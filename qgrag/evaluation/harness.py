@@ -23,7 +23,7 @@ from qgrag.retrieval.results import RetrievalResult
 logger = logging.getLogger(__name__)
 IMPLAUSIBLY_LOW_RECALL = 0.05
 NO_RETRIEVAL = "llm-only"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 class BatchRetriever(Protocol):
@@ -146,7 +146,10 @@ def _ask_all(
             retrieved = time.perf_counter()
             if len(answers) != len(questions):
                 raise InputError(f"retriever {name!r} returned {len(answers)} results for {len(questions)} questions")
-            records = [_record(name, question, answer, known, ks) for question, answer in zip(questions, answers)]
+            records = [
+                _record(name, question, answer, known, ks) | {"reads": getattr(retriever, "reads", "passages")}
+                for question, answer in zip(questions, answers)
+            ]
             measured = time.perf_counter()
             folder.append_results(name, records)
             labels = {"retriever": name, "questions": len(questions)}

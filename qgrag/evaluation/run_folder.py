@@ -5,7 +5,7 @@ writer.
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ TIMINGS_FILE = "timings.jsonl"
 SUMMARY_FILE = "summary.json"
 RESULTS_PATTERN = "results-{}.jsonl"
 ANSWERS_PATTERN = "answers-{}.jsonl"
+VERDICTS_PATTERN = "verdicts-{}.jsonl"
 COMPARISONS_PATTERN = "comparisons-{}.jsonl"
 LOCK_FILE = ".lock"
 RETRIEVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
@@ -28,8 +29,9 @@ class RunFolder:
     """Files of one run; open it with `open_run`, which holds the lock.
 
     Layout: `run.json` (settings), `results-RETRIEVER.jsonl` (a line a question, in the data set's order),
-    `timings.jsonl` (a line a batch and stage); of answers that were written `answers-run.json`,
-    `answers-RETRIEVER.jsonl` and `comparisons-A-vs-B.jsonl` likewise. Lines are only ever appended.
+    `timings.jsonl` (a line a batch and stage); of answers that were written `answers-RETRIEVER.jsonl`, of what judges
+    said `verdicts-RETRIEVER.jsonl` and `comparisons-A-vs-B.jsonl`, each kind with its own `KIND-run.json`. Lines are
+    appended; only what failed is ever replaced.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,23 +59,32 @@ class RunFolder:
         wanted: dict[str, Any] = json.loads(json.dumps(settings))
         recorded = self._recorded(file)
         if recorded is not None:
-            different = list(_differences(recorded, wanted))
-            if different:
-                raise InputError(
-                    f"{self.path}: holds a run with other settings ({'; '.join(different[:5])}); "
-                    "repeat those to continue it, or choose another folder (--out)"
-                )
+            self._refuse(_differences(recorded, wanted))
             wanted["retrievers"] = recorded["retrievers"] | wanted["retrievers"]
         if wanted != recorded:
             write_json(self.path / file, wanted)
         return wanted
+
+    def settings(self) -> dict[str, Any]:
+        """Of the run that is here.
+
+        Raises:
+            InputError: there is none.
+        """
+        recorded = self._recorded()
+        if recorded is None:
+            raise InputError(f"{self.path}: holds no run; evaluate retrieval first")
+        return recorded
 
     def check_config(self, config: Mapping[str, Any]) -> None:
         """Raise InputError where a run is here whose `config` differs in one of the keys given."""
         recorded = (self._recorded() or {}).get("config", {})
         wanted = json.loads(json.dumps(config))
         known = {key: recorded[key] for key in wanted if key in recorded}
-        different = list(_differences(known, {key: wanted[key] for key in known}))
+        self._refuse(_differences(known, {key: wanted[key] for key in known}))
+
+    def _refuse(self, differences: Iterable[str]) -> None:
+        different = list(differences)
         if different:
             raise InputError(
                 f"{self.path}: holds a run with other settings ({'; '.join(different[:5])}); "
@@ -121,6 +132,14 @@ class RunFolder:
     ) -> None:
         """Add finished questions; they are on disk when this returns."""
         _append(self.path / pattern.format(retriever), records)
+
+    def replace_results(self, retriever: str, records: Sequence[Mapping[str, Any]], pattern: str) -> None:
+        """Write a file of finished questions anew, whole or not at all."""
+        path = self.path / pattern.format(retriever)
+        aside = path.with_name(f"{path.name}.part")
+        aside.unlink(missing_ok=True)
+        _append(aside, records)
+        os.replace(aside, path)
 
     def append_timing(self, stage: str, seconds: float, **labels: Any) -> None:
         """Add the seconds that a stage took, with what they were for (`retriever`, `questions`)."""

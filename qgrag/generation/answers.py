@@ -121,7 +121,7 @@ class AnswerWriter:
 
     def without_evidence(self, queries: Sequence[str]) -> list[Answer]:
         """Answers from what the model knows: the baseline without retrieval."""
-        prompt = self.prompts["answer_without_evidence"]
+        prompt = self.prompts[f"answer_without_evidence_{self.config.style}"]
         with measure() as meter:
             completions = self.model.complete(
                 [prompt.fill(language=self.prompts.language, query=query) for query in queries],

@@ -1,6 +1,6 @@
 """What a language model gets to read: numbered passages, and the views of a graph that a retriever gives."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,8 +32,7 @@ def build_context(result: RetrievalResult, max_passages: int, max_tokens: int) -
     Views come first and get at most half of the tokens; then hits follow until the rest is used up, by
     estimate. The first hit is there in any case, so a chunk should be smaller than `max_tokens`.
     """
-    given = result.evidence.get(VIEWS_KEY)
-    views = _views(graph_views(result.evidence) if given is None else given, max_tokens // 2)
+    views = _views(reader_views(result.evidence), max_tokens // 2)
     room = max_tokens - estimate_tokens(views)
     passages: list[Hit] = []
     blocks: list[str] = []
@@ -48,15 +47,20 @@ def build_context(result: RetrievalResult, max_passages: int, max_tokens: int) -
     return Context(tuple(passages), "\n\n".join(parts))
 
 
+def reader_views(evidence: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The views of a graph in a result's evidence, those without a line left out."""
+    given = evidence.get(VIEWS_KEY)
+    return [view for view in (graph_views(evidence) if given is None else given) if view["lines"]]
+
+
 def _passage(number: int, hit: Hit) -> str:
     head = f"[{number}] {hit.title}" if hit.title else f"[{number}]"
     return f"{head}\n{hit.text}"
 
 
-def _views(views: Iterable[Mapping[str, Any]], max_tokens: int) -> str:
-    shown = [view for view in views if view["lines"]]
+def _views(views: Sequence[Mapping[str, Any]], max_tokens: int) -> str:
     blocks = []
-    for view in shown:
+    for view in views:
         head = f"{view['title']} ({view['note']}):" if view.get("note") else f"{view['title']}:"
-        blocks.append(f"{head}\n{within_tokens(view['lines'], max_tokens // len(shown))}")
+        blocks.append(f"{head}\n{within_tokens(view['lines'], max_tokens // len(views))}")
     return "\n\n".join(blocks)

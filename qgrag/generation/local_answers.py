@@ -10,9 +10,12 @@ from qgrag.extraction.local_query_steps import marginal_relevance
 from qgrag.extraction.name_spans import VALUE_TYPES, name_spans
 from qgrag.extraction.spacy_pipeline import DEFAULT_PIPELINE, parse
 from qgrag.generation.answers import Answer, AnswerConfig, Citation
+from qgrag.generation.context import reader_views
 from qgrag.retrieval.results import Hit, RetrievalResult
 
 Encode = Callable[[Sequence[str]], Tensor]
+Told = tuple[int, Hit | None, str]
+"""The number of a passage and the passage, 0 and None for a line of a graph's view, and what it says."""
 PLACES = frozenset({"GPE", "LOC", "FAC"})
 ASKED = (
     (re.compile(r"\bhow (many|much|old|long|far)\b", re.I), frozenset({"CARDINAL", "QUANTITY", "MONEY", "PERCENT"})),
@@ -56,15 +59,7 @@ class LocalAnswerWriter:
 
     def __call__(self, results: Sequence[RetrievalResult]) -> list[Answer]:
         """One answer a result, in order; all sentences of a batch are embedded together."""
-        told = [
-            [
-                (number, hit, hit.text[a:b])
-                for number, hit in self._numbered(result)
-                for a, b in split_sentences(hit.text)
-                if hit.text[a:b].lstrip("# ") != hit.title
-            ]
-            for result in results
-        ]
+        told = [self._told(result) for result in results]
         queries = self._encode([result.query for result in results])
         vectors = self._encode([text for row in told for _, _, text in row])
         answers, start = [], 0
@@ -80,17 +75,24 @@ class LocalAnswerWriter:
         """Nothing: rules know nothing of their own."""
         return [Answer(query, "", answered=False, error=NO_EVIDENCE) for query in queries]
 
-    def _numbered(self, result: RetrievalResult) -> list[tuple[int, Hit]]:
-        return list(enumerate(result.hits[: self.config.max_passages], start=1))
+    def _told(self, result: RetrievalResult) -> list[Told]:
+        """Sentences of the passages, and the lines of a graph's views, which cite nothing."""
+        passages: list[Told] = [
+            (number, hit, hit.text[a:b])
+            for number, hit in enumerate(result.hits[: self.config.max_passages], start=1)
+            for a, b in split_sentences(hit.text)
+            if hit.text[a:b].lstrip("# ") != hit.title
+        ]
+        return passages + [(0, None, line) for view in reader_views(result.evidence) for line in view["lines"]]
 
-    def _answer(self, result: RetrievalResult, picked: Sequence[tuple[int, Hit, str]]) -> Answer:
+    def _answer(self, result: RetrievalResult, picked: Sequence[Told]) -> Answer:
         if not picked:
             return Answer(result.query, "", answered=False, error=NO_EVIDENCE, usage=result.usage)
         if self.config.style == "long":
-            text = " ".join(f"{sentence} [{number}]" for number, _, sentence in picked)
+            text = " ".join(f"{sentence} [{number}]" if number else sentence for number, _, sentence in picked)
         else:
             text = self._phrase(result.query, picked[0][2])
-        cited = {number: hit for number, hit, _ in picked}
+        cited = {number: hit for number, hit, _ in picked if hit is not None}
         citations = tuple(
             Citation(number, hit.chunk_id, hit.document_id, hit.document_ids, hit.start, hit.end, hit.title)
             for number, hit in cited.items()

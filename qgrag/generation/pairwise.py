@@ -74,9 +74,9 @@ class PairwiseJudge:
         for given, swapped in zip(completions[: len(rows)], completions[len(rows) :], strict=True):
             one, two = given.parsed(GeneratedComparison), swapped.parsed(GeneratedComparison)
             shares = [
-                {c: share if j is one else 1.0 - share for c in CRITERIA for share in [_SHARE_OF_FIRST[getattr(j, c)]]}
-                for j in (one, two)
-                if j is not None
+                {c: abs(order - _SHARE_OF_FIRST[getattr(judgement, c)]) for c in CRITERIA}
+                for order, judgement in enumerate((one, two))
+                if judgement is not None
             ]
             scores = {c: sum(s[c] for s in shares) / len(shares) for c in CRITERIA} if shares else {}
             reasons = (
@@ -90,9 +90,3 @@ class PairwiseJudge:
 
 def _places(judgement: GeneratedComparison | None) -> dict[str, str]:
     return {c: str(getattr(judgement, c)) for c in CRITERIA} if judgement is not None else {}
-
-
-def win_rates(comparisons: Sequence[Comparison]) -> dict[str, float]:
-    """Criterion to the first answers' win rate over the pairs that were judged; empty if none was."""
-    judged = [c for c in comparisons if c.judged]
-    return {c: sum(j.scores[c] for j in judged) / len(judged) for c in CRITERIA} if judged else {}

@@ -22,13 +22,13 @@ from qgrag.extraction.records import (
     QuestionGenerator,
     Triple,
 )
-from qgrag.index.budget_stop import StopAtBudget
 from qgrag.index.config import IndexConfig
 from qgrag.index.journal import SCHEMA, Journal
 from qgrag.index.knowledge_graph import KnowledgeGraphConfig
 from qgrag.index.query_graph import QueryGraphConfig
 from qgrag.index.reuse import CachedExtraction
 from qgrag.index.storage import read_table, write_table
+from qgrag.llm.budget_stop import StopAtBudget
 from qgrag.llm.cache import ResponseCache
 from qgrag.llm.load import load_language_model
 from qgrag.llm.model import LanguageModel, StepEstimate

@@ -4,7 +4,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -16,6 +16,8 @@ from qgrag.progress import progress
 from qgrag.retrieval.results import Hit, RetrievalResult
 
 logger = logging.getLogger(__name__)
+
+Reads = Literal["passages", "views", "nothing"]
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,14 @@ class Retriever(ABC):
         index: what is searched.
 
     Attributes:
+        reads: what the method as published gives its reader: the chunks found, the views of the graph that stand in the
+            evidence, or nothing.
         llm_steps: names of the steps that a language model takes, as `load_retriever` handed them over.
     """
 
     name: ClassVar[str]
     needs_vectors: ClassVar[bool] = True
+    reads: ClassVar[Reads] = "passages"
     llm_steps: tuple[str, ...] = ()
 
     def __init__(self, index: Index) -> None:

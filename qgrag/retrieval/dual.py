@@ -118,6 +118,7 @@ class DualRetriever(Retriever):
     """
 
     name = "dual"
+    reads = "views"
 
     def __init__(
         self,

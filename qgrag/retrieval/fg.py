@@ -83,6 +83,7 @@ class FGRetriever(Retriever):
     """
 
     name = "fg"
+    reads = "views"
 
     def __init__(
         self,

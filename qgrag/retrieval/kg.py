@@ -57,6 +57,7 @@ class KGRetriever(Retriever):
     """
 
     name = "kg"
+    reads = "views"
 
     def __init__(self, index: Index, config: KGConfig | None = None, *, entities: QueryEntities | None = None) -> None:
         super().__init__(index)

@@ -13,6 +13,7 @@ class LLMOnlyRetriever(Retriever):
 
     name = "llm-only"
     needs_vectors = False
+    reads = "nothing"
 
     def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
         return Ranking(torch.empty(len(queries), 0, dtype=torch.long), torch.empty(len(queries), 0))

@@ -76,7 +76,7 @@ def test_answers_are_written_judged_and_kept(data: Path, server: ChatServer, cap
     printed = capsys.readouterr().out
     assert "answers, overall: 3 questions" in printed
     summary = json.loads((data.parent.parent / "run" / "answers.json").read_text())
-    assert summary["retrievers"]["bm25"]["overall"]["judge"]["mean"] == pytest.approx(2 / 3)
+    assert summary["retrievers"]["bm25"]["overall"]["judge"]["mean"] == 1
     assert summary["retrievers"]["bm25"]["single"]["exact_match"]["mean"] == 0.5
     assert summary["costs"]["llm-only"]["calls"] == 1
     asked = len(server.calls)
@@ -105,11 +105,50 @@ def test_rules_answer_without_a_model(data: Path, capsys) -> None:
         ((), "--answer and --llm-steps need a language model"),
         (("--reader", "local", "--judge", "same"), "--judge same needs a language model"),
         (("--reader", "local", "--compare", "bm25"), "--compare needs a judge"),
+        (("--reader", "local", "--judge", "same", "--compare", "bm2"), "did you mean 'bm25'?"),
+        (("--reader", "local", "--passages", "20"), "extend the cut-offs: --ks '[1, 2, 5, 8, 10, 20]'"),
     ],
 )
-def test_what_is_missing_is_named(data: Path, more: tuple[str, ...], message: str, capsys) -> None:
+def test_what_is_missing_is_named_before_anything_is_done(
+    data: Path, more: tuple[str, ...], message: str, capsys
+) -> None:
     assert main(command(data, *more)) == 2
-    assert message in capsys.readouterr().err
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (data.parent.parent / "run" / "run.json").exists()
+
+
+def test_measures_of_answers_need_answers(data: Path, capsys) -> None:
+    run = [argument for argument in command(data, "--judge", "same") if argument != "--answer"]
+    assert main(run) == 2
+    assert "--judge is about answers: add --answer" in capsys.readouterr().err
+
+
+def test_a_spent_budget_stops_the_run_and_the_next_one_asks_the_rest(data: Path, server: ChatServer, capsys) -> None:
+    run = command(data, *model(server), "--judge", "same")
+    assert main([*run, "--max-calls", "2"]) != 0
+    assert "the budget is spent" in " ".join(capsys.readouterr().err.split())
+    assert main(run) == 0
+    summary = json.loads((data.parent.parent / "run" / "answers.json").read_text())
+    assert summary["costs"]["bm25"]["failed"] == summary["costs"]["llm-only"]["failed"] == 0
+    assert len({call.prompt for call in server.calls}) == len(server.calls)
+
+
+def test_an_index_that_is_named_is_read_and_never_rebuilt(data: Path, tmp_path: Path, capsys) -> None:
+    other = tmp_path / "other.jsonl"
+    other.write_text(json.dumps({"id": "other", "text": "Something else."}) + "\n")
+    config = str(tmp_path / "index.yaml")
+    assert main(["index", str(other), "--out", str(tmp_path / "mine"), "--config", config]) == 0
+    before = {path: path.read_bytes() for path in (tmp_path / "mine").rglob("*") if path.is_file()}
+    run = [
+        *("eval", "--dataset", "jsonl", "--data", str(data), "--retrievers", "bm25", "--out", str(tmp_path / "run")),
+        *("--index", str(tmp_path / "mine")),
+    ]
+    assert main(run) == 2
+    printed = " ".join(capsys.readouterr().err.split())
+    assert "is not an index of this corpus (2 documents are not in it, 0 differ, 1 are not in the corpus)" in printed
+    assert {path: path.read_bytes() for path in (tmp_path / "mine").rglob("*") if path.is_file()} == before
+    assert main([*run, "--index-config", config]) == 2
+    assert "leave one out" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_recipe_of_one_s_own_runs_on_an_endpoint(data: Path, server: ChatServer, capsys) -> None:
@@ -140,7 +179,7 @@ def test_a_recipe_of_one_s_own_runs_on_an_endpoint(data: Path, server: ChatServe
     capsys.readouterr()
     assert main([*run, "--partial"]) == 0
     cells = {c["column"]: c["value"] for c in json.loads((root / "run" / "table.json").read_text())["cells"]}
-    assert cells == {"towns single judge": 100, "towns recall@1": 100, "towns tokens:answers": 30}
+    assert cells == {"towns single judge": 100, "towns recall@1": 100, "towns tokens:answers": 45}
     assert "| BM25 | 80.00 / 100.00" in (root / "run" / "table.md").read_text()
     asked = len(server.calls)
     assert main([*run, "--partial"]) == 0

@@ -1,6 +1,7 @@
 """A small data set with scripted retrievers."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ class Scripted:
         self.script = script
         self.name = name
         self.asked: list[list[str]] = []
+        self.evidence: dict[str, Any] = {}
 
     def retrieve(self, queries: Sequence[str], top_k: int) -> list[RetrievalResult]:
         self.asked.append(list(queries))
@@ -24,6 +26,7 @@ class Scripted:
                 query,
                 self.name,
                 tuple(hit(rank, id_) for rank, id_ in enumerate(self.script[query].split()[:top_k])),
+                self.evidence,
                 usage={"answer": {"calls": 1, "tokens": 10}},
             )
             for query in queries

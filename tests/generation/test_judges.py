@@ -5,7 +5,7 @@ import pytest
 from qgrag.errors import ConfigError
 from qgrag.extraction.records import Triple
 from qgrag.generation.correctness import CorrectnessJudge, Verdict
-from qgrag.generation.pairwise import CRITERIA, PairwiseJudge, win_rates
+from qgrag.generation.pairwise import CRITERIA, PairwiseJudge
 from qgrag.generation.subgraph_scores import SubgraphJudge, SubgraphScore
 from tests.llm.server import Answer, Call, connected, say, serving
 
@@ -51,7 +51,12 @@ def test_both_orders_count_the_same(given: str, swapped: str, score: float) -> N
         assert len(server.calls) == 2
     assert comparison.scores == dict.fromkeys(CRITERIA, score)
     assert comparison.judged == 2
-    assert win_rates([comparison, comparison])["overall"] == score
+
+
+def test_two_equal_answers_are_a_tie_whatever_the_judge_likes() -> None:
+    with serving(lambda call: says(reason="r", **prefers("1"))) as server, connected(server) as model:
+        (comparison,) = PairwiseJudge(model)(["q"], ["the same"], ["the same"])
+    assert comparison.scores == dict.fromkeys(CRITERIA, 0.5)
 
 
 def test_an_order_that_was_not_judged_is_left_out() -> None:
@@ -67,8 +72,6 @@ def test_an_order_that_was_not_judged_is_left_out() -> None:
     assert one.judged == 1
     assert "refused" in one.reasons[1]
     assert none.scores == {}
-    assert win_rates([one, none])["overall"] == 1.0
-    assert win_rates([none]) == {}
 
 
 def test_marks_for_subgraphs() -> None:

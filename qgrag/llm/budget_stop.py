@@ -1,4 +1,4 @@
-"""A build stops where its budget is spent, in place of an index with holes."""
+"""A run stops where its budget is spent, in place of results with holes."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,8 @@ from qgrag.llm.wrapped_model import WrappedModel
 class StopAtBudget(WrappedModel[CachedLanguageModel]):
     """A `LanguageModel` that ends the run as soon as a request is not sent for want of budget.
 
-    A step that goes on with part of its answers would store a chunk's half result as its whole.
+    A step that goes on with part of its answers would store a chunk's half result as its whole, or score a question
+    that was never asked.
 
     Args:
         model: who is asked; its cache has every answer by the time the run ends.
