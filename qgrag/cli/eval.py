@@ -23,7 +23,7 @@ from qgrag.config import from_plain, load_yaml, unknown_name
 from qgrag.errors import ConfigError, InputError
 from qgrag.evaluation.answer_report import answer_table
 from qgrag.evaluation.answering import AnswerRun, Measures, Writer, run_answers
-from qgrag.evaluation.answers import Language
+from qgrag.evaluation.answers import Language, check_language
 from qgrag.evaluation.bootstrap import BootstrapConfig
 from qgrag.evaluation.datasets import DATASETS, load_dataset
 from qgrag.evaluation.datasets.records import Dataset
@@ -121,6 +121,8 @@ def run(arguments: Sequence[str]) -> int:
     _check_answer_arguments(args)
     meteor = load_meteor() if args.meteor else None
     dataset, seconds = named_dataset(args, console)
+    if args.answer:
+        check_language(dataset.questions, args.language)
     prompts = named_prompts(args)
     index, indexing = named_index(args, dataset, out / "index")
     seconds |= indexing

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from qgrag.errors import InputError
 from qgrag.evaluation.answer_summary import AnswerSummary, summarise_answers
-from qgrag.evaluation.answers import Language, answer_metrics
+from qgrag.evaluation.answers import Language, answer_metrics, check_language
 from qgrag.evaluation.bootstrap import BootstrapConfig
 from qgrag.evaluation.by_question import complete_records
 from qgrag.evaluation.comparing import compare_all
@@ -104,12 +104,14 @@ def run_answers(
     pair judge `comparisons-A-vs-B.jsonl`, and `results.parquet` has a row's answer and metrics too.
 
     Raises:
-        InputError: a retriever's results are not all in `out`, `out` holds answers made with other settings, or answers
-            are to be compared with those of a retriever that is not among `retrievers`.
+        InputError: a retriever's results are not all in `out`, `out` holds answers made with other settings, answers
+            are to be compared with those of a retriever that is not among `retrievers`, or the references are not in
+            the language of the measures.
         LLMUnavailableError: the model cannot be used at all; what was written until then is kept.
     """
     if run.batch < 1:
         raise InputError(f"batch has to be at least 1, not {run.batch}")
+    check_language(dataset.questions, measures.language)
     if measures.pair_judge is not None and measures.compare_with not in retrievers:
         raise InputError(
             f"there are no answers of {measures.compare_with!r} to compare with; known are {', '.join(retrievers)}"

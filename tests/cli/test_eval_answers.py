@@ -123,6 +123,14 @@ def test_measures_of_answers_need_answers(data: Path, capsys) -> None:
     assert "--judge is about answers: add --answer" in capsys.readouterr().err
 
 
+def test_chinese_is_not_scored_as_english(data: Path, capsys) -> None:
+    question = {"id": "1", "question": "欧拉出生在哪里?", "documents": ["euler"], "answer": "巴塞尔"}
+    (data / "questions.jsonl").write_text(json.dumps(question) + "\n")
+    assert main(command(data, "--reader", "local")) == 2
+    assert "--language zh" in " ".join(capsys.readouterr().err.split())
+    assert not (data.parent.parent / "run" / "run.json").exists()
+
+
 def test_a_spent_budget_stops_the_run_and_the_next_one_asks_the_rest(data: Path, server: ChatServer, capsys) -> None:
     run = command(data, *model(server), "--judge", "same")
     assert main([*run, "--max-calls", "2"]) != 0
