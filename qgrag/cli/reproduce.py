@@ -16,7 +16,8 @@ from qgrag.cli.parsing import command_parser, options_first
 from qgrag.errors import InputError, MissingComponentError, MissingExtraError
 from qgrag.evaluation.bootstrap import BootstrapConfig
 from qgrag.evaluation.meteor import Meteor, load_meteor
-from qgrag.evaluation.reproduce.means import NamedMeans, SmokeMeans
+from qgrag.evaluation.reproduce.columns import METEOR
+from qgrag.evaluation.reproduce.materials import NamedMaterials, SmokeMaterials
 from qgrag.evaluation.reproduce.recipe import Recipe, load_recipe, recipe_names
 from qgrag.evaluation.reproduce.report import Cells, as_markdown, side_by_side
 from qgrag.evaluation.reproduce.requirements import Need, needs_of
@@ -50,7 +51,9 @@ def make_parser() -> ArgumentParser:
     parser.add_argument(
         "--data", type=str | None, default=None, help=f"folder of the data sets' folders; {DATA_VARIABLE} if not given"
     )
-    parser.add_argument("--out", type=str | None, default=None, help="folder of the run; runs/reproduce/NAME")
+    parser.add_argument(
+        "--out", type=str | None, default=None, help="folder of the run; runs/reproduce/NAME, or runs/smoke/NAME"
+    )
     parser.add_argument("--limit", type=int | None, default=None, help="at most so many questions of a data set")
     add_llm_arguments(parser)
     return parser
@@ -73,15 +76,14 @@ def run(arguments: Sequence[str]) -> int:
 def run_one(name: str, args: Namespace, data: Path | None, console: Console) -> int:
     """Check and run one recipe; 1 where something that it needs is missing."""
     recipe = with_endpoint(load_recipe(name), args)
-    out = Path(args.out) if args.out else Path("runs") / "reproduce"
-    if args.name == ALL or not args.out:
-        out /= Path(name).stem
+    root = Path(args.out) if args.out else Path("runs") / ("smoke" if args.smoke else "reproduce")
+    out = root if args.out and args.name != ALL else root / Path(name).stem
     console.rule(f"{Path(name).stem}: {recipe.paper}, {recipe.table}", align="left")
     if args.smoke:
-        places = RunPlaces(out, out.parent / "smoke-indexes")
+        places = RunPlaces(out, (root if args.name == ALL else out) / "indexes")
         cells = run_recipe(
             recipe,
-            SmokeMeans(recipe),
+            SmokeMaterials(recipe),
             places,
             list(recipe.datasets),
             bootstrap=BootstrapConfig(resamples=SMOKE_DRAWS),
@@ -102,9 +104,9 @@ def run_one(name: str, args: Namespace, data: Path | None, console: Console) -> 
     assert data is not None
     out.mkdir(parents=True, exist_ok=True)
     with models(recipe, out) as (model, judge):
-        means = NamedMeans(recipe, data, model, judge, meteor_if_here(recipe), args.limit)
+        materials = NamedMaterials(recipe, data, model, judge, meteor_if_here(recipe), args.limit)
         places = RunPlaces(out, out / "indexes")
-        cells = run_recipe(recipe, means, places, kept, say=lambda text: console.print(text, highlight=False))
+        cells = run_recipe(recipe, materials, places, kept, say=lambda text: console.print(text, highlight=False))
     finish(recipe, cells, out, console, smoke=False)
     return 0
 
@@ -135,7 +137,7 @@ def models(recipe: Recipe, out: Path) -> Iterator[tuple[CachedLanguageModel, Cac
 
 def meteor_if_here(recipe: Recipe) -> Meteor | None:
     """METEOR where the table has it and its data are here; its columns stay empty where they are not."""
-    if "meteor" not in recipe.metrics:
+    if METEOR not in recipe.metrics:
         return None
     try:
         return load_meteor()

@@ -117,7 +117,7 @@ def summarise(
             else {}
         ),
         usage={name: usage for name, records in results.items() if (usage := _total_usage(records))},
-        timings=_total_timings(timings),
+        timings=total_timings(timings),
         problems=list(problems),
     )
 
@@ -170,7 +170,8 @@ def _add_numbers(total: dict[str, Any], usage: Mapping[str, Any]) -> None:
             total[key] = total.get(key, 0) + value
 
 
-def _total_timings(timings: Records) -> dict[str, Any]:
+def total_timings(timings: Records) -> dict[str, Any]:
+    """The lines of a run's timings, summed as `Summary.timings` has them."""
     stages: dict[str, float] = {}
     retrievers: dict[str, dict[str, float]] = {}
     for timing in timings:

@@ -1,15 +1,18 @@
 """From the figures of a run to one cell of a paper's table."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from qgrag.errors import ConfigError
 from qgrag.evaluation.answer_summary import AnswerSummary
-from qgrag.evaluation.reproduce.recipe import Column, Recipe, Row
-from qgrag.evaluation.summary import Summary
+from qgrag.evaluation.reproduce.columns import MINUTES, TOKENS, WINS, Column
+from qgrag.evaluation.reproduce.costs import IndexCosts
+from qgrag.evaluation.reproduce.recipe import Recipe, Row, slug
+from qgrag.evaluation.summary import OVERALL, Summary
 
 PERCENT = 100.0
+STAGES = ("first", "retrieve", "answer")
+"""What `minutes:answers` is made of; a judge's time is not in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,59 +24,43 @@ class Cell:
     high: float | None = None
 
 
-def cell_value(
-    column: Column,
-    row: Row,
-    recipe: Recipe,
-    slug: Callable[[str], str],
-    summary: Summary,
-    answers: AnswerSummary,
-    index_costs: Mapping[str, Mapping[str, float]],
-    seconds: Mapping[str, float],
-    questions: int,
-) -> Cell | None:
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The figures of one data set's run.
+
+    Args:
+        summary: of retrieval.
+        answers: of answers.
+        timings: seconds by retriever and stage, as `total_timings` sums them.
+        indexes: costs by name of the index.
+    """
+
+    summary: Summary
+    answers: AnswerSummary
+    timings: Mapping[str, Mapping[str, float]]
+    indexes: Mapping[str, IndexCosts]
+
+
+def cell_value(column: Column, row: Row, recipe: Recipe, measured: Measured) -> Cell | None:
     """What was measured for a row and column; None where there is nothing.
 
     Shares are given in percent, as the papers have them.
-
-    Args:
-        column: what is wanted.
-        row: of which method.
-        recipe: the table.
-        slug: method to its name in the run.
-        summary: of retrieval.
-        answers: of answers.
-        index_costs: {INDEX: {"seconds", "tokens"}}.
-        seconds: of retrieval and answers, by name in the run.
-        questions: number of questions.
-
-    Raises:
-        ConfigError: the metric is unknown.
     """
-    name = slug(row.method)
-    kind, _, detail = column.metric.partition(":")
-    if kind == "wins":
-        rates = answers.comparisons.get(f"{slug(recipe.compare_with)}-vs-{name}", {}).get("rates", {})
-        return _percent(rates[detail]) if detail in rates else None
-    if kind == "minutes":
-        built = index_costs.get(row.index, {"seconds": 0.0})["seconds"]
-        spent = {"construction": built, "answers": seconds[name], "total": built + seconds[name]}
-        return Cell(_part(spent, detail, column) / 60)
-    if kind == "tokens":
-        cost = answers.costs[name]
-        spent = {
-            "construction": index_costs.get(row.index, {"tokens": 0.0})["tokens"],
-            "answers": (cost["prompt_tokens"] + cost["completion_tokens"]) * questions,
-        }
-        return Cell(_part(spent, detail, column))
-    figures = answers.retrievers.get(name, {}).get(column.group, {})
-    metric = column.metric
-    if metric in figures:
-        return _percent(figures[metric])
-    retrieval = summary.retrievers.get(name, {}).get(column.group, {})
-    if metric in retrieval:
-        low, high = summary.intervals[name][column.group][metric]
-        return _percent({"mean": retrieval[metric], "low": low, "high": high})
+    if column.metric in WINS:
+        pair = f"{slug(recipe.compare_with)}-vs-{row.slug}"
+        rates = measured.answers.comparisons.get(pair, {}).get("rates", {})
+        criterion = column.metric.partition(":")[2]
+        return _percent(rates[criterion]) if criterion in rates else None
+    if column.metric in (*MINUTES, *TOKENS):
+        spent = _spent(column.metric, row, measured)
+        return None if spent is None else Cell(spent)
+    figures = measured.answers.retrievers.get(row.slug, {}).get(column.group, {})
+    if column.metric in figures:
+        return _percent(figures[column.metric])
+    retrieval = measured.summary.retrievers.get(row.slug, {}).get(column.group, {})
+    if column.metric in retrieval:
+        low, high = measured.summary.intervals[row.slug][column.group][column.metric]
+        return _percent({"mean": retrieval[column.metric], "low": low, "high": high})
     return None
 
 
@@ -82,10 +69,29 @@ def mean_cell(cells: Sequence[Cell]) -> Cell:
     return cells[0] if len(cells) == 1 else Cell(sum(cell.value for cell in cells) / len(cells))
 
 
-def _part(values: Mapping[str, float], detail: str, column: Column) -> float:
-    if detail not in values:
-        raise ConfigError(f"column metric {column.metric!r} is unknown; known are {', '.join(values)}")
-    return values[detail]
+def _spent(metric: str, row: Row, measured: Measured) -> float | None:
+    """Minutes or tokens of all questions; None where a part of them was not recorded."""
+    index = measured.indexes.get(row.index)
+    built = None if index is None else index.seconds if metric in MINUTES else index.tokens
+    answered = _seconds(row, measured) if metric in MINUTES else _tokens(row, measured)
+    wanted = {"construction": (built,), "answers": (answered,), "total": (built, answered)}
+    parts = wanted[metric.partition(":")[2]]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    return sum(known) / 60 if metric in MINUTES else sum(known)
+
+
+def _seconds(row: Row, measured: Measured) -> float | None:
+    stages = measured.timings.get(row.slug)
+    return None if stages is None else sum(stages.get(stage, 0.0) for stage in STAGES)
+
+
+def _tokens(row: Row, measured: Measured) -> float | None:
+    cost = measured.answers.costs.get(row.slug)
+    if cost is None:
+        return None
+    return (cost["prompt_tokens"] + cost["completion_tokens"]) * measured.answers.counts[OVERALL]["questions"]
 
 
 def _percent(value: Mapping[str, Any]) -> Cell:

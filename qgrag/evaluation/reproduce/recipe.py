@@ -1,5 +1,6 @@
 """Recipes: one results table of a paper each, with its models, sizes and numbers, as a YAML file."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -10,6 +11,7 @@ from qgrag.config import from_plain, load_yaml, unknown_name
 from qgrag.errors import ConfigError
 from qgrag.evaluation.answers import Language
 from qgrag.evaluation.datasets.sampling import How
+from qgrag.evaluation.reproduce.columns import JUDGE, RETRIEVAL, WINS, Column
 from qgrag.llm.config import LLMConfig
 
 DATASET_MARK = "{dataset}"
@@ -29,6 +31,10 @@ class DataSpec:
         how: the first ones, or drawn by `seed`.
         per_type: `sample` questions of each type.
         seed: of the draw.
+        pool: the corpus: all passages of the files, or those alone that come with the questions taken, for formats
+            that give passages with each question.
+        one_text: whether the corpus is one document, its passages one after the other, so that chunks cross their
+            ends; nothing is left to measure retrieval by.
         language: of questions and answers.
         get: where the files come from.
     """
@@ -40,6 +46,8 @@ class DataSpec:
     how: How = "random"
     per_type: bool = False
     seed: int = 0
+    pool: Literal["all", "sampled"] = "all"
+    one_text: bool = False
     language: Language = "en"
     get: str = ""
 
@@ -63,33 +71,15 @@ class Row:
     index: str = "base"
     published: tuple[float | None, ...] = ()
 
+    @property
+    def slug(self) -> str:
+        """Its name in a run."""
+        return slug(self.method)
+
     def parameters(self, dataset: str) -> dict[str, Any]:
         """`retriever` and its parameters for one data set; a copy."""
         values: dict[str, Any] = filled({**(self.retriever or {}), **self.for_dataset.get(dataset, {})}, dataset)
         return values
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column: what is measured on which questions.
-
-    Args:
-        dataset: key of `Recipe.datasets`; `average` for the unweighted mean over all of them.
-        metric: an answer or retrieval metric; `wins:CRITERION`, the share that `Recipe.compare_with` wins over the
-            row; `minutes:construction`, `minutes:answers` or `minutes:total`; `tokens:construction` or
-            `tokens:answers`, for all questions.
-        group: type of question, or `overall`.
-    """
-
-    dataset: str = ""
-    metric: str = ""
-    group: str = "overall"
-
-    @property
-    def heading(self) -> str:
-        """For tables."""
-        parts = (self.dataset, self.group if self.group != "overall" else "", self.metric)
-        return " ".join(part for part in parts if part)
 
 
 @dataclass(frozen=True)
@@ -150,6 +140,13 @@ class Recipe:
         for column in self.columns:
             if column.dataset not in (*self.datasets, AVERAGE):
                 raise ConfigError(unknown_name("a column's data set", column.dataset, self.datasets))
+            wanted = self.datasets.values() if column.dataset == AVERAGE else [self.datasets[column.dataset]]
+            if column.metric in RETRIEVAL and any(spec.one_text for spec in wanted):
+                raise ConfigError(f"column {column.heading!r}: a corpus that is one text has nothing to be found in it")
+            if column.metric == JUDGE and self.judge is None:
+                raise ConfigError(f"column {column.heading!r}: the recipe names no judge")
+            if column.metric in WINS and not (self.compare_with and self.judge):
+                raise ConfigError(f"column {column.heading!r}: the recipe names no judge, or no method in compare_with")
         methods = [row.method for row in self.rows]
         for row in self.rows:
             if row.retriever is not None and row.index not in self.indexes:
@@ -176,6 +173,15 @@ class Recipe:
         """What differs from `IndexConfig`'s defaults in an index of one data set; a copy."""
         values: dict[str, Any] = filled(self.indexes[name], dataset, self.datasets[dataset].language)
         return values
+
+
+def slug(method: str) -> str:
+    """A file name for a method.
+
+    >>> slug("QMKGF (ours)"), slug("w/o shortest path")
+    ('QMKGF-ours', 'w-o-shortest-path')
+    """
+    return re.sub(r"[^A-Za-z0-9.+]+", "-", method.replace("--", "minus")).strip("-")
 
 
 def recipe_folder() -> Path:

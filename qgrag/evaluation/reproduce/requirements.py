@@ -2,20 +2,19 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from qgrag.errors import InputError, MissingComponentError, MissingExtraError, ModelNotFoundError
 from qgrag.evaluation.datasets.loading import locate
 from qgrag.evaluation.meteor import load_meteor
+from qgrag.evaluation.reproduce.columns import METEOR
+from qgrag.evaluation.reproduce.endpoints import endpoint_problem
 from qgrag.evaluation.reproduce.recipe import DATASET_MARK, DataSpec, Recipe, filled
 from qgrag.llm.config import LLMConfig
 from qgrag.models.embedder import EmbedderConfig
 from qgrag.models.resolve import resolve_model
 
-ENDPOINT_SECONDS = 3.0
-GATEWAY_ERRORS = (502, 503, 504)
 OPENAI = "https://api.openai.com/v1"
 
 
@@ -54,7 +53,7 @@ def needs_of(recipe: Recipe, data: Path | None) -> list[Need]:
     needs.append(_endpoint_need(recipe.llm, recipe.serve, "another address or model: --llm-base-url, --llm-model"))
     if recipe.judge is not None and not recipe.judge_is_reader:
         needs.append(_endpoint_need(recipe.judge, "", "it judges; another judge in a copy of the recipe"))
-    if "meteor" in recipe.metrics:
+    if METEOR in recipe.metrics:
         needs.append(_meteor_need())
     if recipe.serve:
         needs.append(_gpu_need())
@@ -116,26 +115,9 @@ def _model_need(kind: str, name: str) -> Need:
 
 
 def _endpoint_need(config: LLMConfig, serve: str, otherwise: str) -> Need:
-    address = config.base_url or OPENAI
-    key = "OPENAI_API_KEY" if address == OPENAI else "QGRAG_LLM_API_KEY"
-    how = f"{serve or f'set {key}'}; {otherwise}"
-    return Need(f"endpoint {address} with {config.model}", endpoint_answers(address), how)
-
-
-@cache
-def endpoint_answers(address: str) -> bool:
-    """Whether anything that speaks HTTP is there, within three seconds; no request for a completion is made.
-
-    An answer of any status counts, but for those by which a gateway says that nothing is behind it. Each address is
-    asked once in a process.
-    """
-    import httpx
-
-    try:
-        status = httpx.get(f"{address.rstrip('/')}/models", timeout=ENDPOINT_SECONDS).status_code
-    except httpx.HTTPError:
-        return False
-    return status not in GATEWAY_ERRORS
+    problem = endpoint_problem(config)
+    how = "; ".join(part for part in (problem, serve, otherwise) if part)
+    return Need(f"endpoint {config.base_url or OPENAI} with {config.model}", not problem, how)
 
 
 def _meteor_need() -> Need:

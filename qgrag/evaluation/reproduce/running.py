@@ -1,7 +1,5 @@
 """Run a recipe: indexes, retrieval, answers, judgements, and the value of each cell of the table."""
 
-import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,23 +11,28 @@ from qgrag.evaluation.bootstrap import BootstrapConfig
 from qgrag.evaluation.datasets.records import Dataset
 from qgrag.evaluation.harness import run_evaluation
 from qgrag.evaluation.meteor import Meteor
-from qgrag.evaluation.reproduce.cells import Cell, cell_value, mean_cell
-from qgrag.evaluation.reproduce.recipe import AVERAGE, Recipe, Row
+from qgrag.evaluation.reproduce.cells import Cell, Measured, cell_value, mean_cell
+from qgrag.evaluation.reproduce.columns import JUDGE, KS, METEOR, WINS
+from qgrag.evaluation.reproduce.costs import build_timed, index_costs
+from qgrag.evaluation.reproduce.recipe import AVERAGE, Recipe, Row, slug
 from qgrag.evaluation.run_folder import RunFolder
-from qgrag.index.builder import build_index
+from qgrag.evaluation.summary import total_timings
 from qgrag.index.config import IndexConfig
 from qgrag.index.reader import Index
+from qgrag.models.embedder import Embedder
 from qgrag.retrieval.base import Retriever
 
-INDEX_COSTS_FILE = "index-costs.jsonl"
-KS = (1, 2, 5, 8, 10)
 
-
-class Means(Protocol):
+class Materials(Protocol):
     """The models that a recipe runs with: real ones, or a smoke run's stand-ins."""
 
     def dataset(self, name: str) -> Dataset:
         """Its documents and the questions taken."""
+        ...
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """What embeds texts; None for the model that an index's configuration names."""
         ...
 
     def index_config(self, name: str, dataset: str) -> IndexConfig: ...
@@ -72,18 +75,9 @@ class RunPlaces:
     indexes: Path
 
 
-def slug(method: str) -> str:
-    """A file name for a method.
-
-    >>> slug("QMKGF (ours)"), slug("w/o shortest path")
-    ('QMKGF-ours', 'w-o-shortest-path')
-    """
-    return re.sub(r"[^A-Za-z0-9.+]+", "-", method.replace("--", "minus")).strip("-")
-
-
 def run_recipe(
     recipe: Recipe,
-    means: Means,
+    materials: Materials,
     places: RunPlaces,
     datasets: Sequence[str],
     *,
@@ -94,7 +88,7 @@ def run_recipe(
 
     Args:
         recipe: the table.
-        means: models and data.
+        materials: models and data.
         places: folders.
         datasets: those of the recipe that are run.
         bootstrap: of the intervals.
@@ -108,105 +102,93 @@ def run_recipe(
         InputError: a folder holds a run of another recipe, index or model.
     """
     bootstrap = bootstrap or BootstrapConfig()
-    measured: dict[tuple[str, int], list[Cell]] = {}
+    cells: dict[tuple[str, int], list[Cell]] = {}
     for name in datasets:
-        dataset = means.dataset(name)
+        dataset = materials.dataset(name)
         out = places.out / name
         out.mkdir(parents=True, exist_ok=True)
         say(f"{name}: {len(dataset.questions)} questions over {len(dataset.documents)} documents")
+        keys = dict.fromkeys(row.index for row in recipe.runnable)
+        index_configs = {key: materials.index_config(key, name) for key in keys}
         config = {
             "recipe": f"{recipe.paper}, {recipe.table}",
-            "indexes": {row.index: means.index_config(row.index, name).identity() for row in recipe.runnable},
-            **means.names,
+            "indexes": {key: index_config.identity() for key, index_config in index_configs.items()},
+            "corpus": {"pool": recipe.datasets[name].pool, "one_text": recipe.datasets[name].one_text},
+            **materials.names,
         }
         RunFolder(out).check_config(config)
-        indexes = _build_indexes(recipe, means, places, name, dataset, say)
-        retrievers = {slug(r.method): means.retriever(indexes[r.index], r, name) for r in recipe.runnable}
+        indexes = _build_indexes(index_configs, materials, places, name, dataset, say)
+        retrievers = {r.slug: materials.retriever(indexes[r.index], r, name) for r in recipe.runnable}
         summary = run_evaluation(
             dataset,
             retrievers,
             out,
             ks=KS,
             config=config,
-            retriever_configs={slug(r.method): {**r.parameters(name), "index": r.index} for r in recipe.runnable},
+            retriever_configs={r.slug: {**r.parameters(name), "index": r.index} for r in recipe.runnable},
             bootstrap=bootstrap,
             plot=False,
         )
         say(f"{name}: answering")
-        answers = _answer(recipe, means, name, dataset, indexes, out, bootstrap)
-        costs = _read_costs(out / INDEX_COSTS_FILE)
-        timings = _timings(out)
+        answers = _answer(recipe, materials, name, dataset, indexes, out, bootstrap)
+        costs = {key: index_costs(index.path) for key, index in indexes.items()}
+        timings = total_timings(RunFolder(out).timings())["retrievers"]
+        measured = Measured(summary, answers, timings, costs)
         for number, column in enumerate(recipe.columns):
             if column.dataset not in (name, AVERAGE):
                 continue
             for row in recipe.runnable:
-                cell = cell_value(column, row, recipe, slug, summary, answers, costs, timings, len(dataset.questions))
+                cell = cell_value(column, row, recipe, measured)
                 if cell is not None:
-                    measured.setdefault((row.method, number), []).append(cell)
+                    cells.setdefault((row.method, number), []).append(cell)
     wanted = [len(recipe.datasets) if column.dataset == AVERAGE else 1 for column in recipe.columns]
-    return {key: mean_cell(parts) for key, parts in measured.items() if len(parts) == wanted[key[1]]}
+    return {key: mean_cell(parts) for key, parts in cells.items() if len(parts) == wanted[key[1]]}
 
 
 def _build_indexes(
-    recipe: Recipe, means: Means, places: RunPlaces, name: str, dataset: Dataset, say: Callable[[str], None]
+    configs: Mapping[str, IndexConfig],
+    materials: Materials,
+    places: RunPlaces,
+    name: str,
+    dataset: Dataset,
+    say: Callable[[str], None],
 ) -> dict[str, Index]:
     indexes = {}
-    for key in dict.fromkeys(row.index for row in recipe.runnable):
-        config = means.index_config(key, name)
-        folder = places.indexes / means.index_folder(key, name, config)
+    for key, config in configs.items():
+        folder = places.indexes / materials.index_folder(key, name, config)
         say(f"{name}: index {key}")
-        report = build_index(dataset.documents, folder, config)
-        tokens = sum(step["prompt_tokens"] + step["completion_tokens"] for step in report.usage.values())
-        line = {"index": key, "seconds": sum(report.seconds.values()), "tokens": tokens}
-        if report.done:
-            with (places.out / name / INDEX_COSTS_FILE).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
-        indexes[key] = means.open_index(folder, config)
+        build_timed(dataset.documents, folder, config, materials.embedder)
+        indexes[key] = materials.open_index(folder, config)
     return indexes
 
 
 def _answer(
     recipe: Recipe,
-    means: Means,
+    materials: Materials,
     name: str,
     dataset: Dataset,
     indexes: Mapping[str, Index],
     out: Path,
     bootstrap: BootstrapConfig,
 ) -> AnswerSummary:
-    compares = any(metric.startswith("wins:") for metric in recipe.metrics)
+    compares = not recipe.metrics.isdisjoint(WINS)
     language = recipe.datasets[name].language
     measures = Measures(
         language,
-        means.judge if "judge" in recipe.metrics else None,
-        means.meteor if "meteor" in recipe.metrics and language == "en" else None,
-        means.pair_judge if compares else None,
+        materials.judge if JUDGE in recipe.metrics else None,
+        materials.meteor if METEOR in recipe.metrics and language == "en" else None,
+        materials.pair_judge if compares else None,
         slug(recipe.compare_with),
     )
     run = AnswerRun(
-        config={"style": recipe.style, "passages": recipe.passages, "tokens": recipe.evidence_tokens, **means.names},
+        config={
+            "style": recipe.style,
+            "passages": recipe.passages,
+            "tokens": recipe.evidence_tokens,
+            **materials.names,
+        },
         bootstrap=bootstrap,
     )
     first = next(iter(indexes.values()))
-    methods = [slug(row.method) for row in recipe.runnable]
-    return run_answers(dataset, methods, out, means.writer(first), measures, run)
-
-
-def _read_costs(path: Path) -> dict[str, dict[str, float]]:
-    costs: dict[str, dict[str, float]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        record = json.loads(line)
-        total = costs.setdefault(record["index"], {"seconds": 0.0, "tokens": 0.0})
-        total["seconds"] += record["seconds"]
-        total["tokens"] += record["tokens"]
-    return costs
-
-
-def _timings(out: Path) -> dict[str, float]:
-    """Seconds of retrieval and answers by retriever."""
-    seconds: dict[str, float] = {}
-    for line in (out / "timings.jsonl").read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
-        if record["stage"] in ("first", "retrieve", "answer"):
-            seconds[record["retriever"]] = seconds.get(record["retriever"], 0.0) + record["seconds"]
-    return seconds
+    methods = [row.slug for row in recipe.runnable]
+    return run_answers(dataset, methods, out, materials.writer(first), measures, run)

@@ -1,7 +1,8 @@
 """What takes the places of large models in a smoke run. Its figures mean nothing; that the recipe runs is the point."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import torch
 from torch import Tensor
 
 from qgrag.corpus.sentences import split_sentences
@@ -26,6 +27,43 @@ class EmbeddingScorer:
         query_row = {query: row for row, query in enumerate(distinct_queries)}
         text_row = {text: row for row, text in enumerate(distinct_texts)}
         return (asked[[query_row[q] for q in queries]] * told[[text_row[t] for t in texts]]).sum(1)
+
+
+class RememberingEmbedder:
+    """Vectors of another embedder, each text's computed once: a smoke run's methods read the same few documents."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._passages: dict[str, Tensor] = {}
+        self._queries: dict[str, Tensor] = {}
+
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    @property
+    def fingerprint(self) -> str:
+        return self._embedder.fingerprint
+
+    @property
+    def dimension(self) -> int:
+        return self._embedder.dimension
+
+    def encode(self, texts: Sequence[str], *, description: str = "Embedding") -> Tensor:
+        """See `Embedder.encode`."""
+        return self._known(texts, self._passages, lambda new: self._embedder.encode(new, description=description))
+
+    def encode_queries(self, queries: Sequence[str]) -> Tensor:
+        """See `Embedder.encode_queries`."""
+        return self._known(queries, self._queries, self._embedder.encode_queries)
+
+    def _known(
+        self, texts: Sequence[str], known: dict[str, Tensor], encode: Callable[[Sequence[str]], Tensor]
+    ) -> Tensor:
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        if new:
+            known.update(zip(new, encode(new), strict=True))
+        return torch.stack([known[text] for text in texts]) if texts else torch.empty(0, self.dimension)
 
 
 class ContainsJudge:

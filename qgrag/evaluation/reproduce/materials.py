@@ -12,10 +12,11 @@ from qgrag.config import from_plain
 from qgrag.evaluation.answering import Judge, PairJudge, Writer
 from qgrag.evaluation.datasets import load_dataset
 from qgrag.evaluation.datasets.records import Dataset
-from qgrag.evaluation.datasets.sampling import sample_questions
 from qgrag.evaluation.meteor import Meteor
+from qgrag.evaluation.reproduce.drawing import drawn_dataset
 from qgrag.evaluation.reproduce.recipe import Recipe, Row
-from qgrag.evaluation.reproduce.stand_ins import ContainsJudge, CountingJudge, EmbeddingScorer
+from qgrag.evaluation.reproduce.stand_ins import ContainsJudge, CountingJudge, EmbeddingScorer, RememberingEmbedder
+from qgrag.evaluation.summary import OVERALL
 from qgrag.generation.answers import AnswerConfig, AnswerWriter
 from qgrag.generation.correctness import CorrectnessJudge
 from qgrag.generation.local_answers import LocalAnswerWriter
@@ -24,7 +25,7 @@ from qgrag.index.config import IndexConfig
 from qgrag.index.manifest import read_manifest
 from qgrag.index.reader import Index
 from qgrag.llm.model import LanguageModel
-from qgrag.models.embedder import LocalEmbedder
+from qgrag.models.embedder import Embedder, LocalEmbedder
 from qgrag.retrieval.base import Retriever
 from qgrag.retrieval.registry import load_retriever
 from qgrag.retrieval.rerank import RerankConfig, RerankRetriever
@@ -34,7 +35,7 @@ SMOKE_DOCUMENTS = 16
 
 
 @dataclass(frozen=True)
-class NamedMeans:
+class NamedMaterials:
     """What the recipe names.
 
     Args:
@@ -54,12 +55,11 @@ class NamedMeans:
     limit: int | None = None
 
     def dataset(self, name: str) -> Dataset:
-        spec = self.recipe.datasets[name]
-        folder = self.data / spec.folder
-        dataset = load_dataset(spec.format, folder, folder / spec.questions if spec.questions else None)
-        if spec.sample is not None:
-            dataset = sample_questions(dataset, spec.sample, spec.how, spec.seed, spec.per_type)
-        return dataset if self.limit is None else sample_questions(dataset, self.limit, spec.how, spec.seed)
+        return drawn_dataset(self.recipe.datasets[name], self.data, self.limit)
+
+    @property
+    def embedder(self) -> None:
+        return None
 
     def index_config(self, name: str, dataset: str) -> IndexConfig:
         values = self.recipe.index_values(name, dataset)
@@ -98,7 +98,7 @@ class NamedMeans:
 
 
 @dataclass(frozen=True)
-class SmokeMeans:
+class SmokeMaterials:
     """Embedded models over the demo corpus in place of every data set: 5 questions, dealt out to the table's groups.
 
     Extraction is local, a cosine stands in for cross-encoders, rules for the reader, counts for the judge of pairs.
@@ -110,7 +110,7 @@ class SmokeMeans:
         demo = load_dataset("demo")
         mixed = [q for pair in zip(*(by_type(demo, t) for t in ("single", "multi")), strict=False) for q in pair]
         chosen = mixed[:SMOKE_QUESTIONS]
-        groups = [g for g in dict.fromkeys(c.group for c in self.recipe.columns if c.dataset == name) if g != "overall"]
+        groups = [g for g in dict.fromkeys(c.group for c in self.recipe.columns if c.dataset == name) if g != OVERALL]
         if groups:
             chosen = [replace(q, type=groups[i % len(groups)]) for i, q in enumerate(chosen)]
         needed = {id_ for question in chosen for id_ in question.gold}
@@ -118,6 +118,10 @@ class SmokeMeans:
         others = [document for document in demo.documents if document.id not in needed]
         documents = (*gold, *others[: max(0, SMOKE_DOCUMENTS - len(gold))])
         return replace(demo, name=name, documents=documents, questions=tuple(chosen))
+
+    @property
+    def embedder(self) -> Embedder:
+        return _embedder()
 
     def index_config(self, name: str, dataset: str) -> IndexConfig:
         values = self.recipe.index_values(name, dataset)
@@ -172,8 +176,8 @@ def _opened(folder: Path, generation: str) -> Index:
 
 
 @lru_cache(maxsize=1)
-def _embedder() -> LocalEmbedder:
-    return LocalEmbedder()
+def _embedder() -> RememberingEmbedder:
+    return RememberingEmbedder(LocalEmbedder())
 
 
 def by_type(dataset: Dataset, kind: str) -> list[Any]:

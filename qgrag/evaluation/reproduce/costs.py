@@ -1,0 +1,69 @@
+"""What building an index has cost over all its runs, kept beside it: those that were stopped count too."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from qgrag.corpus.records import Document
+from qgrag.index.builder import build_index
+from qgrag.index.config import IndexConfig
+from qgrag.index.manifest import read_manifest
+from qgrag.models.embedder import Embedder
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCosts:
+    """Of one index.
+
+    Args:
+        seconds: of all runs that built at it; None where that is not known, since it was built elsewhere or a run was
+            killed without a chance to tell.
+        tokens: prompts and answers of the language model, as its manifest sums them.
+    """
+
+    seconds: float | None
+    tokens: float
+
+
+def build_timed(
+    documents: Sequence[Document], folder: Path, config: IndexConfig, embedder: Embedder | None = None
+) -> None:
+    """`build_index`, with the seconds of the run written to `FOLDER.seconds.jsonl`, whether or not it ends well."""
+    path = _record(folder)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _append(path, {"event": "began"})
+    began = time.perf_counter()
+    built = True
+    try:
+        built = build_index(documents, folder, config, embedder=embedder).done
+    finally:
+        _append(path, {"event": "ended", "built": built, "seconds": time.perf_counter() - began})
+
+
+def index_costs(folder: Path) -> IndexCosts:
+    """What the index in `folder` has cost.
+
+    Raises:
+        IndexFormatError: there is none.
+    """
+    path = _record(folder)
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    runs = [json.loads(line) for line in lines]
+    spent = [run["seconds"] for run in runs if run["event"] == "ended" and run["built"]]
+    killed = sum(run["event"] == "began" for run in runs) - sum(run["event"] == "ended" for run in runs)
+    usage = read_manifest(folder).usage.values()
+    return IndexCosts(
+        None if killed or not spent else sum(spent),
+        sum(step["prompt_tokens"] + step["completion_tokens"] for step in usage),
+    )
+
+
+def _record(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.seconds.jsonl")
+
+
+def _append(path: Path, event: dict[str, object]) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(event) + "\n")
