@@ -18,11 +18,11 @@ from qgrag.evaluation.plots import plot_recall
 from qgrag.evaluation.run_folder import SUMMARY_FILE, RunFolder, open_run, write_json
 from qgrag.evaluation.summary import OVERALL, Summary, groups, summarise
 from qgrag.progress import progress
+from qgrag.retrieval.base import Reads
 from qgrag.retrieval.results import RetrievalResult
 
 logger = logging.getLogger(__name__)
 IMPLAUSIBLY_LOW_RECALL = 0.05
-NO_RETRIEVAL = "llm-only"
 FORMAT_VERSION = 2
 
 
@@ -121,7 +121,8 @@ def run_evaluation(
         (out / "table.md").write_text(summary_markdown(summary), encoding="utf-8")
         if plot and any(summary.retrievers.values()):
             plot_recall(summary, out / "recall.png")
-    _warn_of_low_recall(summary, ks[-1])
+    finds = [name for name, retriever in retrievers.items() if _reads(retriever) != "nothing"]
+    _warn_of_low_recall(summary, finds, ks[-1])
     return summary
 
 
@@ -147,7 +148,7 @@ def _ask_all(
             if len(answers) != len(questions):
                 raise InputError(f"retriever {name!r} returned {len(answers)} results for {len(questions)} questions")
             records = [
-                _record(name, question, answer, known, ks) | {"reads": getattr(retriever, "reads", "passages")}
+                _record(name, question, answer, known, ks) | {"reads": _reads(retriever)}
                 for question, answer in zip(questions, answers)
             ]
             measured = time.perf_counter()
@@ -185,10 +186,14 @@ def _record(
     }
 
 
-def _warn_of_low_recall(summary: Summary, k: int) -> None:
-    for name, figures in summary.retrievers.items():
-        if summary.settings["retrievers"][name].get("retriever") == NO_RETRIEVAL:
-            continue
+def _reads(retriever: Any) -> Reads:
+    reads: Reads = getattr(retriever, "reads", "passages")
+    return reads
+
+
+def _warn_of_low_recall(summary: Summary, names: Sequence[str], k: int) -> None:
+    for name in names:
+        figures = summary.retrievers[name]
         recall = figures[OVERALL][f"recall@{k}"] if OVERALL in figures else 1.0
         if recall < IMPLAUSIBLY_LOW_RECALL:
             logger.warning(
