@@ -9,24 +9,27 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from qgrag.cli.eval import named_dataset
 from qgrag.cli.parsing import command_parser
-from qgrag.cli.show import show_problems
 from qgrag.config import from_plain, load_yaml
 from qgrag.errors import ConfigError
-from qgrag.evaluation.datasets import DATASETS, load_dataset
-from qgrag.evaluation.datasets.sampling import sample_questions
+from qgrag.evaluation.bootstrap import BootstrapConfig
+from qgrag.evaluation.datasets import DATASETS
 from qgrag.evaluation.metrics import DEFAULT_KS
 from qgrag.evaluation.sweep_plots import plot_sweeps
-from qgrag.evaluation.sweeps import Sweep, run_sweep, with_device
+from qgrag.evaluation.sweep_points import Sweep, with_device
+from qgrag.evaluation.sweep_rows import Row
+from qgrag.evaluation.sweeps import run_sweep
 
 EXAMPLES = """Measure one retriever over ranges of its parameters, as in the panels of QCG-RAG's figures 3 to 6.
-A sweep that was stopped goes on; what was measured is not measured again. OUT gets a PNG, and points.parquet a sweep.
+Each value is compared with the sweep's base, its first value or the one that base names, on the same questions. A sweep
+that was stopped goes on; what was measured is not measured again. OUT gets a PNG, and points.parquet a sweep.
 
   qgrag sweep --config configs/sweep/qcg-figure5.yaml --dataset lihuaworld --data DATA/lihuaworld --out runs/figure5
   qgrag sweep --config configs/sweep/demo.yaml --dataset demo --out runs/sweep
 
 A configuration is {title, metric, group, sweeps: [...]}, a sweep {name, x, values, series, series_values, retriever,
-index}; x and series are fields of the retriever's configuration or index.FIELD.
+index, base}; x and series are fields of the retriever's configuration or index.FIELD.
 """
 
 
@@ -36,7 +39,8 @@ def make_parser() -> ArgumentParser:
     parser.add_argument("--dataset", choices=DATASETS, required=True, help="format of the data")
     parser.add_argument("--data", type=str | None, default=None, help="folder of the publisher's files")
     parser.add_argument("--questions", type=str | None, default=None, help="another question file of the same format")
-    parser.add_argument("--limit", type=int | None, default=None, help="so many questions only, drawn by seed 0")
+    parser.add_argument("--limit", type=int | None, default=None, help="so many questions only, drawn by --seed")
+    parser.add_argument("--seed", type=int, default=0, help="of the bootstrap intervals and of --limit")
     parser.add_argument("--out", type=str, required=True, help="folder of the sweep")
     parser.add_argument("--device", type=str, default="auto", help="auto, cpu, cuda, cuda:1, ...")
     return parser
@@ -48,12 +52,7 @@ def run(arguments: Sequence[str]) -> int:
     values = load_yaml(Path(args.config))
     sweeps = [with_device(sweep, args.device) for sweep in named_sweeps(values, args.config)]
     metric, group = str(values.get("metric", "recall@5")), str(values.get("group", "overall"))
-    dataset = load_dataset(
-        args.dataset, Path(args.data) if args.data else None, Path(args.questions) if args.questions else None
-    )
-    show_problems(console, dataset.problems, "note")
-    if args.limit is not None:
-        dataset = sample_questions(dataset, args.limit)
+    dataset, _ = named_dataset(args, console)
     out = Path(args.out)
     panels = []
     for sweep in sweeps:
@@ -63,6 +62,7 @@ def run(arguments: Sequence[str]) -> int:
             out / sweep.name,
             ks=DEFAULT_KS,
             indexes=out / "indexes",
+            bootstrap=BootstrapConfig(seed=args.seed),
             say=lambda text: console.print(text, style="dim", highlight=False),
         )
         console.print(sweep_table(rows, metric))
@@ -88,16 +88,32 @@ def named_sweeps(values: dict[str, Any], where: str) -> list[Sweep]:
     return [from_plain(Sweep, sweep, where=f"{where}, sweep {n}") for n, sweep in enumerate(values["sweeps"], start=1)]
 
 
-def sweep_table(rows: Sequence[dict[str, Any]], metric: str) -> Table:
-    """A row a point, a column a group, each with its interval."""
+def sweep_table(rows: Sequence[Row], metric: str) -> Table:
+    """A row a point, a column a group: the mean with its interval, and the difference from the base with its own."""
     first = rows[0]
-    table = Table(title=f"{first['sweep']}: {metric}", title_justify="left", box=SIMPLE_HEAD)
+    table = Table(
+        title=f"{first['sweep']}: {metric}",
+        title_justify="left",
+        caption="below: difference from the base of the line, paired by question, with its interval",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+    )
     groups = list(dict.fromkeys(row["group"] for row in rows))
     for column in (first["x"], *([first["series"]] if first["series"] else []), *groups):
         table.add_column(column, justify="right")
-    points = dict.fromkeys((row["value"], row["serie"]) for row in rows)
-    for value, serie in points:
-        own = {row["group"]: row for row in rows if (row["value"], row["serie"]) == (value, serie)}
-        cells = (f"{own[g][metric]:.3f} ({own[g][f'{metric}_low']:.2f}-{own[g][f'{metric}_high']:.2f})" for g in groups)
-        table.add_row(str(value), *([str(serie)] if first["series"] else []), *cells)
+    points: dict[tuple[str, ...], dict[str, str]] = {}
+    for row in rows:
+        names = (str(row["value"]), *([str(row["series_value"])] if first["series"] else []))
+        points.setdefault(names, {})[row["group"]] = "\n".join(cell_lines(row, metric))
+    for names, cells in points.items():
+        table.add_row(*names, *(cells[group] for group in groups))
     return table
+
+
+def cell_lines(row: Row, metric: str) -> tuple[str, str]:
+    """`0.712 (0.66-0.76)` and `+0.021 (-0.01 to +0.05)`, or `base`."""
+    mean = f"{row[metric]:.3f} ({row[f'{metric}_low']:.2f}-{row[f'{metric}_high']:.2f})"
+    if row["base"]:
+        return mean, "base"
+    difference, low, high = (row[f"{metric}_difference{end}"] for end in ("", "_low", "_high"))
+    return mean, f"{difference:+.3f} ({low:+.2f} to {high:+.2f})"

@@ -36,16 +36,16 @@ def plot_sweeps(panels: Sequence[tuple[Rows, str, str]], path: Path, title: str)
 
 
 def _panel(ax: Axes, rows: Rows, metric: str) -> None:
-    """One line a serie; bars where the values are names and there is one line."""
+    """A line for each value of the series; bars where the values are names and there is one line."""
     numeric = all(isinstance(row["value"], int | float) for row in rows)
     ticks = list(dict.fromkeys(row["value"] for row in rows))
-    series = list(dict.fromkeys(row["serie"] for row in rows))
-    for serie, colour, marker in zip(series, cycle(COLOURS), cycle(MARKERS)):
-        own = [row for row in rows if row["serie"] == serie]
+    lines = list(dict.fromkeys(row["series_value"] for row in rows))
+    for line, colour, marker in zip(lines, cycle(COLOURS), cycle(MARKERS)):
+        own = [row for row in rows if row["series_value"] == line]
         x = [row["value"] if numeric else ticks.index(row["value"]) for row in own]
         y = [row[metric] for row in own]
         low, high = ([row[f"{metric}_{end}"] for row in own] for end in ("low", "high"))
-        label = "" if serie is None else f"{own[0]['series'].rsplit('.', 1)[-1]} {str(serie).rsplit('/', 1)[-1]}"
+        label = "" if line is None else f"{own[0]['series'].rsplit('.', 1)[-1]} {str(line).rsplit('/', 1)[-1]}"
         if numeric:
             ax.plot(x, y, color=colour, marker=marker, markersize=5, linewidth=1.6, label=label)
             ax.fill_between(x, low, high, color=colour, alpha=0.12, linewidth=0)
@@ -60,5 +60,5 @@ def _panel(ax: Axes, rows: Rows, metric: str) -> None:
     ax.set_ylabel(metric)
     ax.grid(axis="y", color="#dddddd", linewidth=0.6)
     ax.spines[["top", "right"]].set_visible(False)
-    if len(series) > 1:
+    if len(lines) > 1:
         ax.legend(frameon=False, fontsize=8)

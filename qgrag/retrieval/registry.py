@@ -1,9 +1,10 @@
 """Retrievers by name, and by configuration file."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from qgrag.config import from_plain, load_yaml, unknown_name
 from qgrag.errors import ConfigError
@@ -50,32 +51,58 @@ def load_retriever(
         ConfigError: unknown name, parameter or step, or a value out of range.
         MissingComponentError: the index lacks the graph that the retriever needs.
     """
-    where = "retriever"
+    chosen = _chosen(name, parameters)
+    if chosen.config is None:
+        return chosen.retriever(index)
+    makers = llm_steps(chosen.name, chosen.config)
+    if chosen.steps is not None:
+        makers = _wanted_steps(chosen.steps, makers, f"{chosen.where}: llm_steps")
+    steps = {} if model is None else {step: make(model, prompts) for step, make in makers.items()}
+    made = chosen.retriever(index, chosen.config, **steps)  # type: ignore[call-arg]
+    made.llm_steps = tuple(steps)
+    return made
+
+
+def retriever_settings(name: str, **parameters: Any) -> dict[str, Any]:
+    """What `load_retriever` would make by rules alone: the registered name under `retriever`, and every field of its
+    configuration. Needs no index.
+
+    Raises:
+        ConfigError: unknown name or parameter, or a value out of range.
+    """
+    chosen = _chosen(name, parameters)
+    return {"retriever": chosen.retriever.name, **(asdict(chosen.config) if chosen.config is not None else {})}
+
+
+class _Chosen(NamedTuple):
+    """A retriever's class and configuration, the steps listed for a model, and where all that was said."""
+
+    where: str
+    name: str
+    retriever: type[Retriever]
+    config: Any
+    steps: Any
+
+
+def _chosen(name: str, parameters: Mapping[str, Any]) -> _Chosen:
+    where, values = "retriever", dict(parameters)
     if name.endswith((".yaml", ".yml")):
-        where = name
-        values = load_yaml(Path(name))
+        where, values = name, load_yaml(Path(name))
         if "retriever" not in values:
             raise ConfigError(f"{name}: lacks the key 'retriever', which names one of {', '.join(RETRIEVERS)}")
         name = values.pop("retriever")
-        parameters = {**values, **parameters}
+        values |= parameters
     if name not in RETRIEVERS:
         raise ConfigError(unknown_name(f"{where}: retriever", name, RETRIEVERS))
     module_name, retriever_name, config_name = RETRIEVERS[name]
     module = import_module(module_name)
-    retriever: type[Retriever] = getattr(module, retriever_name)
     if config_name is None:
-        if parameters:
-            raise ConfigError(f"{where}: {name} takes no parameters, but {', '.join(parameters)} was given")
-        return retriever(index)
-    wanted = parameters.pop("llm_steps", None)
-    config = from_plain(getattr(module, config_name), parameters, where=where)
-    makers = llm_steps(name, config)
-    if wanted is not None:
-        makers = _wanted_steps(wanted, makers, f"{where}: llm_steps")
-    steps = {} if model is None else {step: make(model, prompts) for step, make in makers.items()}
-    made = retriever(index, config, **steps)  # type: ignore[call-arg]
-    made.llm_steps = tuple(steps)
-    return made
+        if values:
+            raise ConfigError(f"{where}: {name} takes no parameters, but {', '.join(values)} was given")
+        return _Chosen(where, name, getattr(module, retriever_name), None, None)
+    steps = values.pop("llm_steps", None)
+    config = from_plain(getattr(module, config_name), values, where=where)
+    return _Chosen(where, name, getattr(module, retriever_name), config, steps)
 
 
 def _wanted_steps(wanted: Any, makers: Mapping[str, MakeStep], where: str) -> dict[str, MakeStep]:
