@@ -23,8 +23,9 @@ from qgrag.evaluation.reproduce.report import Cells, as_markdown, side_by_side
 from qgrag.evaluation.reproduce.requirements import Need, needs_of
 from qgrag.evaluation.reproduce.running import RunPlaces, run_recipe
 from qgrag.evaluation.run_folder import write_json
-from qgrag.llm.cached_model import CachedLanguageModel
+from qgrag.llm.budget_stop import StopAtBudget
 from qgrag.llm.load import load_language_model
+from qgrag.llm.model import LanguageModel
 
 DATA_VARIABLE = "QGRAG_DATA"
 ALL = "all"
@@ -122,13 +123,13 @@ def with_endpoint(recipe: Recipe, args: Namespace) -> Recipe:
 
 
 @contextmanager
-def models(recipe: Recipe, out: Path) -> Iterator[tuple[CachedLanguageModel, CachedLanguageModel | None]]:
-    """Reader and judge, whose answers are kept in the run's folder."""
+def models(recipe: Recipe, out: Path) -> Iterator[tuple[LanguageModel, LanguageModel | None]]:
+    """Reader and judge, whose answers are kept in the run's folder; where a budget is spent the run stops."""
     cache = out / "llm-cache.sqlite"
     model = load_language_model(recipe.llm, cache)
     judge = load_language_model(recipe.judge, cache) if recipe.judge is not None else None
     try:
-        yield model, judge
+        yield StopAtBudget(model), StopAtBudget(judge) if judge is not None else None
     finally:
         model.close()
         if judge is not None:

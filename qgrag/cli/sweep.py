@@ -97,10 +97,12 @@ def sweep_table(rows: Sequence[Row], metric: str) -> Table:
         caption="below: difference from the base of the line, paired by question, with its interval",
         caption_justify="left",
         box=SIMPLE_HEAD,
+        collapse_padding=True,
+        pad_edge=False,
     )
     groups = list(dict.fromkeys(row["group"] for row in rows))
     for column in (first["x"], *([first["series"]] if first["series"] else []), *groups):
-        table.add_column(column, justify="right")
+        table.add_column(column.rpartition(".")[2], justify="right")
     points: dict[tuple[str, ...], dict[str, str]] = {}
     for row in rows:
         names = (str(row["value"]), *([str(row["series_value"])] if first["series"] else []))
@@ -111,9 +113,9 @@ def sweep_table(rows: Sequence[Row], metric: str) -> Table:
 
 
 def cell_lines(row: Row, metric: str) -> tuple[str, str]:
-    """`0.712 (0.66-0.76)` and `+0.021 (-0.01 to +0.05)`, or `base`."""
+    """`0.712 (0.66-0.76)` and `+0.021 (-0.01,+0.05)`, or `base`."""
     mean = f"{row[metric]:.3f} ({row[f'{metric}_low']:.2f}-{row[f'{metric}_high']:.2f})"
     if row["base"]:
         return mean, "base"
     difference, low, high = (row[f"{metric}_difference{end}"] for end in ("", "_low", "_high"))
-    return mean, f"{difference:+.3f} ({low:+.2f} to {high:+.2f})"
+    return mean, f"{difference:+.3f} ({low:+.2f},{high:+.2f})"

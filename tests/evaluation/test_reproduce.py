@@ -20,12 +20,12 @@ from qgrag.config import from_plain, load_yaml
 from qgrag.corpus.records import Document
 from qgrag.errors import ConfigError, InputError
 from qgrag.evaluation.answer_summary import AnswerSummary
-from qgrag.evaluation.datasets import DATASETS
+from qgrag.evaluation.datasets import DATASETS, Dataset
 from qgrag.evaluation.reproduce import requirements
 from qgrag.evaluation.reproduce.cells import Cell, Measured, cell_value, mean_cell
 from qgrag.evaluation.reproduce.columns import Column
 from qgrag.evaluation.reproduce.costs import IndexCosts, build_timed, index_costs
-from qgrag.evaluation.reproduce.drawing import drawn_dataset
+from qgrag.evaluation.reproduce.drawing import as_one_text, drawn_dataset
 from qgrag.evaluation.reproduce.endpoints import endpoint_problem
 from qgrag.evaluation.reproduce.materials import SmokeMaterials
 from qgrag.evaluation.reproduce.recipe import (
@@ -424,6 +424,27 @@ def test_every_recipe_runs_end_to_end(name: str, tmp_path_factory: pytest.TempPa
     }
     assert {(cell["method"], cell["column"]) for cell in written["cells"]} == wanted
     assert main(["reproduce", name, "--smoke", "--out", str(out)]) == 0
+
+
+class OneText(SmokeMaterials):
+    """The demo documents as one text."""
+
+    def dataset(self, name: str) -> Dataset:
+        return as_one_text(super().dataset(name))
+
+
+def test_answers_are_measured_over_a_corpus_of_one_text(tmp_path: Path) -> None:
+    recipe = Recipe(
+        datasets={"towns": DataSpec(one_text=True)},
+        indexes={"base": {"chunks": {"tokens": 200}, "query_graph": None, "knowledge_graph": None}},
+        columns=(Column("towns", "f1"), Column("towns", "minutes:total"), Column("towns", "tokens:construction")),
+        rows=(Row("BM25", {"retriever": "bm25"}),),
+    )
+    cells = run_recipe(recipe, OneText(recipe), RunPlaces(tmp_path / "run", tmp_path / "indexes"), ["towns"])
+    values = {recipe.columns[number].metric: cell.value for (_, number), cell in cells.items()}
+    assert values["f1"] > 0
+    assert values["minutes:total"] > 0
+    assert values["tokens:construction"] == 0
 
 
 def test_a_run_with_another_index_is_not_gone_on_with(tmp_path: Path) -> None:

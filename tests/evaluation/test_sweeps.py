@@ -128,9 +128,9 @@ def test_points_are_compared_with_their_line_s_base_by_question() -> None:
             [float(expected.low), float(expected.high)]
         )
     printed = io.StringIO()
-    Console(file=printed, width=200).print(sweep_table(rows, "mrr@1"))
+    Console(file=printed, width=100).print(sweep_table(rows, "mrr@1"))
     assert len(re.findall(r"base\s", printed.getvalue().partition("below:")[0])) == 6
-    assert len(re.findall(r"[+-]\d\.\d{3} \([+-]\d\.\d\d to [+-]\d\.\d\d\)", printed.getvalue())) == 12
+    assert len(re.findall(r"[+-]\d\.\d{3} \([+-]\d\.\d\d,[+-]\d\.\d\d\)", printed.getvalue())) == 12
 
 
 @pytest.mark.parametrize(
