@@ -13,6 +13,7 @@ from qgrag.cli.show import show_problems, write_rows
 from qgrag.errors import InputError
 from qgrag.evaluation.datasets import DATASETS, load_documents
 from qgrag.evaluation.qfs import LLMQuestionMaker, LocalQuestionMaker, QFSConfig, QuestionMaker
+from qgrag.llm.budget_stop import StopAtBudget
 
 EXAMPLES = """Make questions that need an understanding of a whole corpus: 5 kinds of user, 5 tasks each, 5 questions a
 task. A language model makes them where one is named, rules where none is. The corpus needs no questions of its own.
@@ -45,7 +46,11 @@ def run(arguments: Sequence[str]) -> int:
     show_problems(console, corpus.problems, "note")
     with open_language_model(args, cache_beside(args.out)) as model:
         make: QuestionMaker
-        make = LLMQuestionMaker(model, args.qfs, named_prompts(args)) if model else LocalQuestionMaker(args.qfs)
+        make = (
+            LLMQuestionMaker(StopAtBudget(model), args.qfs, named_prompts(args))
+            if model
+            else LocalQuestionMaker(args.qfs)
+        )
         questions = make(corpus.documents)
     if not questions:
         raise InputError("no question could be made about this corpus; nothing is written")

@@ -7,6 +7,7 @@ import pytest
 
 from qgrag.cli.main import main
 from qgrag.evaluation.datasets import load_dataset
+from tests.llm.server import Answer, Call, say, serving
 
 TEXT = "Clara Schumann met Johannes Brahms in Hamburg. Joseph Joachim played in London."
 
@@ -46,3 +47,22 @@ def test_a_corpus_without_topics_writes_nothing(tmp_path: Path, capsys: pytest.C
     assert ask(tmp_path / "none.jsonl", "jsonl", tmp_path / "a.txt") != 0
     assert "no question could be made about this corpus" in capsys.readouterr().err
     assert not (tmp_path / "none.jsonl").exists()
+
+
+def test_a_spent_budget_writes_nothing_and_pays_for_nothing_twice(tmp_path: Path, capsys) -> None:
+    (tmp_path / "a.txt").write_text(TEXT)
+    users = {"users": [{"user": f"reader {n}", "tasks": ["to learn"]} for n in range(2)]}
+
+    def behave(call: Call) -> Answer:
+        return say(json.dumps(users if "reader" not in call.prompt else {"questions": ["What is told?"]}))
+
+    with serving(behave) as server:
+        run = [
+            *("questions", "--dataset", "jsonl", "--data", str(tmp_path / "a.txt"), "--out", str(tmp_path / "q.jsonl")),
+            *("--llm-base-url", server.url, "--llm-model", "stub", "--qfs.users", "2", "--qfs.tasks", "1"),
+        ]
+        assert main([*run, "--max-calls", "2"]) != 0
+        assert "the budget is spent" in " ".join(capsys.readouterr().err.split())
+        assert not (tmp_path / "q.jsonl").exists()
+        assert main(run) == 0
+        assert len(server.calls) == 3
