@@ -11,12 +11,11 @@ from qgrag.evaluation.by_question import complete_records
 from qgrag.evaluation.datasets.records import Dataset
 from qgrag.evaluation.run_folder import COMPARISONS_PATTERN, RunFolder
 from qgrag.evaluation.verdicts import fingerprint
-from qgrag.generation.pairwise import CRITERIA, Comparison
+from qgrag.generation.pairwise import CRITERIA, SWAPPED, Comparison
 from qgrag.llm.usage import measure
 
 Records = Sequence[Mapping[str, Any]]
 ComparePairs = Callable[[Sequence[str], Sequence[str], Sequence[str]], list[Comparison]]
-SWAPPED = {"1": "2", "2": "1", "tie": "tie"}
 
 
 @dataclass(frozen=True, slots=True)

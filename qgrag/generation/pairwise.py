@@ -12,7 +12,9 @@ from qgrag.llm.prompts import Prompts
 
 CRITERIA = ("comprehensiveness", "diversity", "empowerment", "overall")
 Winner = Literal["1", "2", "tie"]
-_SHARE_OF_FIRST: dict[str, float] = {"1": 1.0, "2": 0.0, "tie": 0.5}
+SWAPPED = {"1": "2", "2": "1", "tie": "tie"}
+"""The place that an answer has in the other order."""
+_SHARE_OF_FIRST = {"1": 1.0, "2": 0.0, "tie": 0.5}
 
 
 class GeneratedComparison(BaseModel):
@@ -73,19 +75,25 @@ class PairwiseJudge:
         comparisons = []
         for given, swapped in zip(completions[: len(rows)], completions[len(rows) :], strict=True):
             one, two = given.parsed(GeneratedComparison), swapped.parsed(GeneratedComparison)
-            shares = [
-                {c: abs(order - _SHARE_OF_FIRST[getattr(judgement, c)]) for c in CRITERIA}
-                for order, judgement in enumerate((one, two))
-                if judgement is not None
-            ]
-            scores = {c: sum(s[c] for s in shares) / len(shares) for c in CRITERIA} if shares else {}
             reasons = (
                 one.reason if one else str(given.error),
                 two.reason if two else str(swapped.error),
             )
-            places = (_places(one), _places(two))
-            comparisons.append(Comparison(scores, reasons, len(shares), places))
+            comparisons.append(compared(_places(one), _places(two), reasons))
         return comparisons
+
+
+def compared(given: dict[str, str], swapped: dict[str, str], reasons: tuple[str, str]) -> Comparison:
+    """The outcome of two orders.
+
+    Args:
+        given: criterion to the place that won, with the answers as they are; empty where that was not judged.
+        swapped: the same with the answers in the other order.
+        reasons: for each order.
+    """
+    own = [places for places in (given, {c: SWAPPED[place] for c, place in swapped.items()}) if places]
+    scores = {c: sum(_SHARE_OF_FIRST[places[c]] for places in own) / len(own) for c in CRITERIA} if own else {}
+    return Comparison(scores, reasons, len(own), (given, swapped))
 
 
 def _places(judgement: GeneratedComparison | None) -> dict[str, str]:

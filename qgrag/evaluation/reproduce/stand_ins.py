@@ -8,7 +8,7 @@ from torch import Tensor
 from qgrag.corpus.sentences import split_sentences
 from qgrag.evaluation.answers import answer_metrics, words
 from qgrag.generation.correctness import Verdict
-from qgrag.generation.pairwise import CRITERIA, Comparison
+from qgrag.generation.pairwise import CRITERIA, SWAPPED, Comparison, compared
 from qgrag.models.embedder import Embedder
 
 
@@ -90,15 +90,7 @@ def _compared(first: str, second: str) -> Comparison:
         else _place(*(len(set(words(t))) for t in (first, second)))
         for criterion in CRITERIA
     }
-    shares = {"1": 1.0, "2": 0.0, "tie": 0.5}
-    swapped = {"1": "2", "2": "1", "tie": "tie"}
-    reasons = ("counted", "counted")
-    return Comparison(
-        {criterion: shares[place] for criterion, place in places.items()},
-        reasons,
-        2,
-        (places, {criterion: swapped[place] for criterion, place in places.items()}),
-    )
+    return compared(places, {criterion: SWAPPED[place] for criterion, place in places.items()}, ("counted", "counted"))
 
 
 def _place(first: int, second: int) -> str:
