@@ -1,35 +1,25 @@
 """Recipes: what they hold, what they need, and that each runs end to end with embedded models."""
 
 import json
-import threading
-from collections.abc import Sequence
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from rich.console import Console
-from torch import Tensor
 
 from qgrag.cli.main import main
 from qgrag.cli.reproduce import make_parser, with_endpoint
-from qgrag.config import from_plain, load_yaml
-from qgrag.corpus.records import Document
+from qgrag.config import load_yaml
 from qgrag.errors import ConfigError, InputError
-from qgrag.evaluation.answer_summary import AnswerSummary
 from qgrag.evaluation.datasets import DATASETS, Dataset
 from qgrag.evaluation.reproduce import requirements
-from qgrag.evaluation.reproduce.cells import Cell, Measured, cell_value, mean_cell
+from qgrag.evaluation.reproduce.cells import Cell
 from qgrag.evaluation.reproduce.columns import Column
-from qgrag.evaluation.reproduce.costs import IndexCosts, build_timed, index_costs
-from qgrag.evaluation.reproduce.drawing import as_one_text, drawn_dataset
-from qgrag.evaluation.reproduce.endpoints import endpoint_problem
+from qgrag.evaluation.reproduce.drawing import as_one_text
 from qgrag.evaluation.reproduce.materials import SmokeMaterials
 from qgrag.evaluation.reproduce.recipe import (
-    AVERAGE,
     DataSpec,
     Recipe,
     Row,
@@ -43,11 +33,6 @@ from qgrag.evaluation.reproduce.report import as_markdown, side_by_side
 from qgrag.evaluation.reproduce.requirements import needs_of
 from qgrag.evaluation.reproduce.running import RunPlaces, run_recipe
 from qgrag.evaluation.reproduce.stand_ins import ContainsJudge, CountingJudge, EmbeddingScorer, RememberingEmbedder
-from qgrag.evaluation.summary import Summary
-from qgrag.index.config import IndexConfig
-from qgrag.index.manifest import read_manifest, write_manifest
-from qgrag.llm.config import LLMConfig
-from qgrag.llm.usage import Usage
 from qgrag.models.embedder import Embedder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -132,91 +117,6 @@ def test_sums_and_means_that_the_papers_print_are_theirs() -> None:
             assert row[f"average {metric}"] == pytest.approx(mean, abs=0.05)
 
 
-def measured(answers: AnswerSummary, timings: dict[str, dict[str, float]], indexes: dict[str, IndexCosts]) -> Measured:
-    return Measured(Summary({}, {}, {}, {}, {}, {}, {}, ()), answers, timings, indexes)
-
-
-def test_a_judge_s_column_takes_no_other_metric() -> None:
-    recipe = load_recipe("qcg-table1")
-    answers = AnswerSummary({}, {"Naive-RAG": {"multi": {"contains": {"mean": 1.0}}}}, {}, {}, {}, {})
-    column = Column("lihuaworld", "judge", "multi")
-    assert cell_value(column, recipe.rows[0], recipe, measured(answers, {}, {})) is None
-
-
-def test_minutes_and_tokens_are_sums_over_all_questions() -> None:
-    row = Row("Naive RAG", {"retriever": "naive"})
-    recipe = Recipe(datasets={"nq": DataSpec()}, indexes={"base": {}}, rows=(row,))
-    costs = {"Naive-RAG": {"prompt_tokens": 100.0, "completion_tokens": 20.0}}
-    answers = AnswerSummary({}, {}, {}, {"overall": {"questions": 50}}, costs, {})
-    timings = {"Naive-RAG": {"first": 6.0, "retrieve": 24.0, "measure": 9.0, "answer": 60.0, "judge": 99.0}}
-
-    def cells(known: Measured) -> dict[str, float | None]:
-        names = ("minutes:construction", "minutes:answers", "minutes:total", "tokens:construction", "tokens:answers")
-        found = {name: cell_value(Column("nq", name), row, recipe, known) for name in names}
-        return {name.replace(":", " "): cell and cell.value for name, cell in found.items()}
-
-    assert cells(measured(answers, timings, {"base": IndexCosts(150.0, 4321.0)})) == {
-        "minutes construction": 2.5,
-        "minutes answers": 1.5,
-        "minutes total": 4.0,
-        "tokens construction": 4321.0,
-        "tokens answers": 6000.0,
-    }
-    assert cells(measured(answers, {}, {"base": IndexCosts(None, 0.0)})) == {
-        "minutes construction": None,
-        "minutes answers": None,
-        "minutes total": None,
-        "tokens construction": 0.0,
-        "tokens answers": 6000.0,
-    }
-
-
-class Interrupted:
-    """An embedder that stops the first build that uses it."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self.stops = True
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._embedder, name)
-
-    def encode(self, texts: Sequence[str], *, description: str = "") -> Tensor:
-        if self.stops:
-            raise KeyboardInterrupt
-        return self._embedder.encode(texts)
-
-
-def test_a_stopped_build_s_time_counts(embedder: Embedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ticks = iter((0.0, 100.0, 200.0, 230.0, 300.0, 301.0))
-    clock = SimpleNamespace(perf_counter=lambda: next(ticks))
-    monkeypatch.setattr("qgrag.evaluation.reproduce.costs.time", clock)
-    config = from_plain(IndexConfig, {"query_graph": None, "knowledge_graph": None}, where="test")
-    documents, folder = [Document("a", "Graz lies on the Mur.")], tmp_path / "indexes" / "base"
-    stopping = Interrupted(embedder)
-    with pytest.raises(KeyboardInterrupt):
-        build_timed(documents, folder, config, stopping)
-    stopping.stops = False
-    build_timed(documents, folder, config, stopping)
-    assert index_costs(folder) == IndexCosts(130.0, 0.0)
-    build_timed(documents, folder, config, stopping)
-    assert index_costs(folder).seconds == 130.0
-    with (tmp_path / "indexes" / "base.seconds.jsonl").open("a") as file:
-        file.write(json.dumps({"event": "began"}) + "\n")
-    assert index_costs(folder).seconds is None
-    (tmp_path / "indexes" / "base.seconds.jsonl").unlink()
-    assert index_costs(folder).seconds is None
-
-
-def test_tokens_of_building_are_those_of_all_its_runs(embedder: Embedder, tmp_path: Path) -> None:
-    config = from_plain(IndexConfig, {"query_graph": None, "knowledge_graph": None}, where="test")
-    build_timed([Document("a", "Graz lies on the Mur.")], tmp_path / "base", config, embedder)
-    manifest = read_manifest(tmp_path / "base")
-    usage = {"facts": Usage(prompt_tokens=40, completion_tokens=2), "gleaning": Usage(prompt_tokens=8)}
-    write_manifest(tmp_path / "base", replace(manifest, usage={step: one.to_dict() for step, one in usage.items()}))
-    assert index_costs(tmp_path / "base").tokens == 50
-
-
 def test_flags_name_the_reader_and_its_own_judge_alone() -> None:
     flags = ["--llm-model", "mine", "--llm-base-url", "http://127.0.0.1:9/v1", "--max-calls", "7"]
     args = make_parser().parse_args(flags)
@@ -235,13 +135,6 @@ def test_flags_name_the_reader_and_its_own_judge_alone() -> None:
     assert any("nothing answers; it judges" in need.how for need in needs_of(other, None))
 
 
-def test_averages_weigh_data_sets_alike() -> None:
-    assert mean_cell([Cell(10.0, 5.0, 15.0)]) == Cell(10.0, 5.0, 15.0)
-    assert mean_cell([Cell(10.0, 5.0, 15.0), Cell(20.0)]) == Cell(15.0)
-    recipe = load_recipe("fg-table1")
-    assert {column.dataset for column in recipe.columns} == {AVERAGE}
-
-
 def test_needs_tell_what_is_here(tmp_path: Path) -> None:
     recipe = load_recipe("qmkgf-table3")
     (tmp_path / "musique").mkdir()
@@ -255,78 +148,6 @@ def test_needs_tell_what_is_here(tmp_path: Path) -> None:
     assert "embedding model BAAI/bge-large-en-v1.5" in needs
     assert not any("{dataset}" in what for what in needs)
     assert not needs["a GPU"].required
-
-
-HOTPOT = [
-    {
-        "_id": f"q{n}",
-        "question": f"Which town is number {n}?",
-        "answer": f"Town {n}",
-        "type": "bridge",
-        "supporting_facts": [[f"Town {n}", 0]],
-        "context": [[f"Town {n}", [f"Town {n} is number {n}."]], [f"Hill {n}", ["A hill."]], ["Sea", ["A sea."]]],
-    }
-    for n in range(20)
-]
-
-
-@pytest.fixture
-def hotpot(tmp_path: Path) -> Path:
-    (tmp_path / "hotpotqa").mkdir()
-    (tmp_path / "hotpotqa" / "hotpot_dev.json").write_text(json.dumps(HOTPOT))
-    return tmp_path
-
-
-def test_the_corpus_is_the_passages_of_the_questions_taken(hotpot: Path) -> None:
-    spec = DataSpec("hotpotqa", "hotpotqa", sample=3)
-    whole = drawn_dataset(spec, hotpot)
-    assert len(whole.documents) == 41
-    drawn = drawn_dataset(replace(spec, pool="sampled"), hotpot)
-    assert [(q.id, q.text) for q in drawn.questions] == [(q.id, q.text) for q in whole.questions]
-    numbers = [question.id.removeprefix("q") for question in drawn.questions]
-    assert {d.title for d in drawn.documents} == {f"{what} {n}" for n in numbers for what in ("Town", "Hill")} | {"Sea"}
-    assert all(question.gold == (f"Town {question.id[1:]}",) for question in drawn.questions)
-    assert len(drawn_dataset(replace(spec, pool="sampled"), hotpot, limit=1).documents) == 3
-    other = drawn_dataset(replace(spec, pool="sampled", seed=1), hotpot)
-    assert other.files != drawn.files
-
-
-def test_questions_without_ids_keep_their_numbers_in_the_whole_file(tmp_path: Path) -> None:
-    entries = [
-        {"question": f"q{n}", "answers": [str(n)], "positive_ctxs": [{"title": f"T{n}", "text": f"Text {n}."}]}
-        for n in range(9)
-    ]
-    (tmp_path / "nq").mkdir()
-    (tmp_path / "nq" / "nq-dev.json").write_text(json.dumps(entries))
-    drawn = drawn_dataset(DataSpec("nq", "nq", sample=2, pool="sampled"), tmp_path)
-    assert [question.text for question in drawn.questions] == [f"q{question.id}" for question in drawn.questions]
-    assert len(drawn.documents) == 2
-
-
-def test_a_corpus_of_one_text_has_every_passage_and_no_gold(hotpot: Path) -> None:
-    spec = DataSpec("hotpotqa", "hotpotqa", sample=2, pool="sampled", one_text=True)
-    drawn = drawn_dataset(spec, hotpot)
-    (document,) = drawn.documents
-    assert document.text.split("\n\n")[1:3] == [f"Hill {drawn.questions[0].id[1:]}\nA hill.", "Sea\nA sea."]
-    assert not any(question.gold for question in drawn.questions)
-    assert all(question.answers for question in drawn.questions)
-
-
-def test_a_format_without_passages_of_each_question_has_no_pool_of_those(tmp_path: Path) -> None:
-    (tmp_path / "squad").mkdir()
-    answered = {"id": "1", "question": "Which town?", "answers": [{"text": "Graz", "answer_start": 0}]}
-    paragraph = {"context": "Graz lies on the Mur.", "qas": [answered]}
-    content = {"version": "1.1", "data": [{"title": "Graz", "paragraphs": [paragraph]}]}
-    (tmp_path / "squad" / "dev.json").write_text(json.dumps(content))
-    assert len(drawn_dataset(DataSpec("squad", "squad"), tmp_path).questions) == 1
-    with pytest.raises(ConfigError, match="format 'squad' does not give passages with each question"):
-        drawn_dataset(DataSpec("squad", "squad", pool="sampled"), tmp_path)
-
-
-@pytest.mark.parametrize("name", ["dual-table1", "dual-table2", "dual-table3"])
-def test_the_tables_of_dual_are_over_the_drawn_passages_alone(name: str) -> None:
-    specs = load_recipe(name).datasets.values()
-    assert {(spec.sample, spec.pool, spec.one_text) for spec in specs} == {(1000, "sampled", True)}
 
 
 @pytest.mark.parametrize(
@@ -460,58 +281,6 @@ def test_a_run_with_another_index_is_not_gone_on_with(tmp_path: Path) -> None:
     other = replace(recipe, indexes={"base": recipe.indexes["base"] | {"chunks": {"tokens": 150}}})
     with pytest.raises(InputError, match=r"chunks\.tokens is 200 there and 150 now"):
         run_recipe(other, SmokeMaterials(other), places, ["towns"])
-
-
-class Gateway:
-    """The list of models that an endpoint shows, to those with its key."""
-
-    def __init__(self, models: Sequence[str], key: str = "", status: int = 200) -> None:
-        self.models, self.key, self.status = models, key, status
-
-    def __enter__(self) -> "Gateway":
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                wrong = outer.key and self.headers["Authorization"] != f"Bearer {outer.key}"
-                body = json.dumps({"data": [{"id": model} for model in outer.models]}).encode()
-                self.send_response(401 if wrong else outer.status)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self._server = HTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    def problem(self, model: str) -> str:
-        return endpoint_problem(LLMConfig(model=model, base_url=f"http://127.0.0.1:{self._server.server_port}/v1"))
-
-
-def test_an_endpoint_s_key_and_models_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "QGRAG_LLM_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    with Gateway(["a/reader", "a/judge"]) as open_to_all:
-        assert not open_to_all.problem("a/reader")
-        assert open_to_all.problem("a/other").endswith("serves a/reader, a/judge")
-    with Gateway(["a/reader"], key="secret") as guarded:
-        assert "refuses the key: set QGRAG_LLM_API_KEY" in guarded.problem("a/reader")
-        monkeypatch.setenv("QGRAG_LLM_API_KEY", "secret")
-        assert "serves a/reader" in guarded.problem("a/other")
-        monkeypatch.delenv("QGRAG_LLM_API_KEY")
-    with Gateway([], status=404) as without_list:
-        assert not without_list.problem("a/reader")
-    with Gateway([], status=503) as gateway:
-        assert "nothing is behind the gateway" in gateway.problem("a/reader")
-    assert "nothing answers" in gateway.problem("a/other")
-    assert "set OPENAI_API_KEY" in endpoint_problem(LLMConfig(model="gpt-4o-mini"))
 
 
 def test_smoke_runs_stay_apart_from_real_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
