@@ -25,7 +25,8 @@ class AnswerSummary:
         differences: {GROUP: {FIRST: {SECOND: {METRIC: {"mean", "low", "high"}}}}}, first minus second, paired.
         counts: {GROUP: {"questions", "measured", "without_reference", "not_judged"}}.
         costs: {RETRIEVER: {"prompt_tokens", "completion_tokens", "calls", "unanswered", "failed", "truncated"}}, a
-            question on average; tokens are those of retrieval steps and answer together, the judge's excluded.
+            question on average; tokens are those of retrieval steps and answer together, the judge's excluded, and
+            without what a cache answered.
         comparisons: {"A-vs-B": `WinRates.to_dict()`}.
     """
 
