@@ -13,7 +13,6 @@ from rich.console import Console
 from qgrag.cli.llm_arguments import (
     HOW_TO_NAME,
     add_asking_arguments,
-    llm_config,
     named_prompts,
     open_language_model,
 )
@@ -28,7 +27,7 @@ from qgrag.evaluation.bootstrap import BootstrapConfig
 from qgrag.evaluation.datasets import DATASETS, load_dataset
 from qgrag.evaluation.datasets.records import Dataset
 from qgrag.evaluation.datasets.sampling import sample_questions
-from qgrag.evaluation.harness import run_evaluation, settings_of
+from qgrag.evaluation.harness import dataset_settings, run_evaluation, settings_of
 from qgrag.evaluation.meteor import load_meteor
 from qgrag.evaluation.metrics import DEFAULT_KS
 from qgrag.evaluation.report import summary_table
@@ -45,10 +44,10 @@ from qgrag.llm.budget_stop import StopAtBudget
 from qgrag.llm.cached_model import CachedLanguageModel
 from qgrag.llm.config import LLMConfig
 from qgrag.llm.load import load_language_model
-from qgrag.llm.model import LanguageModel
+from qgrag.llm.model import LanguageModel, model_settings
 from qgrag.llm.prompts import PromptConfig, Prompts
 from qgrag.retrieval.base import Retriever
-from qgrag.retrieval.registry import STANDARD, load_retriever
+from qgrag.retrieval.registry import STANDARD, load_retriever, retriever_settings
 
 WRITTEN = ("summary.json", "table.md", "results.parquet", "recall.png", "answers.json")
 EXAMPLES = """Measure retrievers on a data set: a table on screen, and in OUT summary.json, each result, and a
@@ -119,22 +118,12 @@ def run(arguments: Sequence[str]) -> int:
     console = Console()
     out = Path(args.out)
     _check_answer_arguments(args)
+    config = AnswerConfig(args.style, args.passages, args.evidence_tokens)
     meteor = load_meteor() if args.meteor else None
     dataset, seconds = named_dataset(args, console)
     if args.answer:
         check_language(dataset.questions, args.language)
     prompts = named_prompts(args)
-    index, indexing = named_index(args, dataset, out / "index")
-    seconds |= indexing
-    settings: dict[str, Any] = {
-        "index": index.config.identity(),
-        "embedder": index.manifest.embedder,
-        "extractors": index.manifest.extractors,
-        "limit": args.limit,
-        "llm_steps": args.llm_steps,
-    }
-    if args.llm_steps:
-        settings |= {"model": llm_config(args).model, **own_prompts(prompts)}
     with (
         open_language_model(args, out / "llm-cache.sqlite") as named,
         open_judge(args, out / "llm-cache.sqlite", named) as judge,
@@ -142,6 +131,23 @@ def run(arguments: Sequence[str]) -> int:
         model = StopAtBudget(named) if named else None
         if model is None and (args.llm_steps or (args.answer and args.reader == "llm")):
             raise ConfigError(f"--answer and --llm-steps need a language model: {HOW_TO_NAME}; or --reader local")
+        measures = Measures(
+            args.language,
+            CorrectnessJudge(judge, prompts) if judge is not None and not args.compare else None,
+            meteor,
+            PairwiseJudge(judge, prompts) if judge is not None and args.compare else None,
+            args.compare or "",
+        )
+        index, indexing = named_index(args, dataset, out / "index")
+        settings: dict[str, Any] = {
+            "index": index.config.identity(),
+            "embedder": index.manifest.embedder,
+            "extractors": index.manifest.extractors,
+            "limit": args.limit,
+            "llm_steps": args.llm_steps,
+        }
+        if args.llm_steps and model is not None:
+            settings |= {"model": model_settings(model), **own_prompts(prompts)}
         retrievers = named_retrievers(index, args.retrievers, model if args.llm_steps else None, prompts)
         summary = run_evaluation(
             dataset,
@@ -152,29 +158,21 @@ def run(arguments: Sequence[str]) -> int:
             seed=args.seed,
             config=settings,
             retriever_configs={name: settings_of(retriever) for name, retriever in retrievers.items()},
-            stage_seconds=seconds,
+            stage_seconds=seconds | indexing,
         )
         console.print(summary_table(summary))
         if args.answer:
-            config = AnswerConfig(args.style, args.passages, args.evidence_tokens)
             write: Writer
             if args.reader == "local" or model is None:
                 write = LocalAnswerWriter(index.embedder.encode_queries, config)
             else:
                 write = AnswerWriter(model, config, prompts)
-            measures = Measures(
-                args.language,
-                CorrectnessJudge(judge, prompts) if judge is not None and not args.compare else None,
-                meteor,
-                PairwiseJudge(judge, prompts) if judge is not None and args.compare else None,
-                args.compare or "",
-            )
             reader = {
                 "answers": dataclasses.asdict(config),
-                "reader": args.reader if model is None or args.reader == "local" else model.name,
+                "reader": args.reader if model is None or args.reader == "local" else model_settings(model),
                 **own_prompts(prompts),
             }
-            judges = {"judge": judge.name, **own_prompts(prompts)} if judge is not None else {}
+            judges = {"judge": model_settings(judge), **own_prompts(prompts)} if judge is not None else {}
             how = AnswerRun(args.answer_batch_size, reader, BootstrapConfig(seed=args.seed), judges)
             console.print(answer_table(run_answers(dataset, list(retrievers), out, write, measures, how)))
     written = [name for name in WRITTEN if (out / name).exists()]
@@ -194,6 +192,8 @@ def _check_answer_arguments(args: Namespace) -> None:
     if args.compare and not args.judge:
         raise ConfigError("--compare needs a judge: --judge same, or --judge FILE.yaml")
     rows = rows_of(args.retrievers)
+    for name in _split(args.retrievers):
+        retriever_settings(name)
     if args.compare and args.compare not in rows:
         raise ConfigError(unknown_name("--compare", args.compare, rows))
     if args.answer and args.passages > max(args.ks):
@@ -224,7 +224,9 @@ def named_index(args: Namespace, dataset: Dataset, folder: Path) -> tuple[Index,
     config = IndexConfig()
     if args.index_config:
         config = from_plain(IndexConfig, load_yaml(Path(args.index_config)), where=args.index_config)
-    RunFolder(folder.parent).check_config({"index": config.identity(), "limit": args.limit})
+    RunFolder(folder.parent).check(
+        {"dataset": dataset_settings(dataset), "config": {"index": config.identity(), "limit": args.limit}}
+    )
     report = build_index(dataset.documents, folder, config)
     seconds = {f"index: {stage}": spent for stage, spent in report.seconds.items()}
     return Index.open(folder, device=args.device), seconds

@@ -20,7 +20,8 @@ class AnswerSummary:
     judge was asked, a verdict for every retriever: all retrievers are compared on the same questions.
 
     Args:
-        settings: as in `answers-run.json`.
+        settings: `config` of the writer and `retrievers` as in `answers-run.json`, the `language` of the metrics, and
+            what `verdicts` and `comparisons` were made with, None where there are none.
         retrievers: {RETRIEVER: {GROUP: {METRIC: {"mean", "low", "high"}}}}, intervals by bootstrap.
         differences: {GROUP: {FIRST: {SECOND: {METRIC: {"mean", "low", "high"}}}}}, first minus second, paired.
         counts: {GROUP: {"questions", "measured", "without_reference", "not_judged"}}.

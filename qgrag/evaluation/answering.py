@@ -1,5 +1,6 @@
 """Write answers to what retrievers found and measure them: the second stage of a run, resumable by question."""
 
+import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,13 +25,14 @@ from qgrag.evaluation.run_folder import (
     open_run,
     write_json,
 )
-from qgrag.evaluation.verdicts import Judge, judge_all
+from qgrag.evaluation.verdicts import Judge, fingerprint, judge_all
 from qgrag.generation.answers import Answer
 from qgrag.generation.context import reader_views
 from qgrag.generation.pairwise import Comparison
 from qgrag.retrieval.base import Reads
 from qgrag.retrieval.results import Hit, RetrievalResult
 
+logger = logging.getLogger(__name__)
 ANSWER_SETTINGS_FILE = "answers-run.json"
 VERDICT_SETTINGS_FILE = "verdicts-run.json"
 COMPARISON_SETTINGS_FILE = "comparisons-run.json"
@@ -128,22 +130,39 @@ def run_answers(
             folder.settle(judged, VERDICT_SETTINGS_FILE)
             for name, records in answers.items():
                 judge_all(name, dataset, records, measures.judge, folder, run.batch)
-        verdicts = _whole(folder, answers, ids, VERDICTS_PATTERN)
+        verdicts = {
+            name: records
+            for name, records in _whole(folder, answers, ids, VERDICTS_PATTERN).items()
+            if all(r["of"] == fingerprint(a["answer"]) for r, a in zip(records, answers[name], strict=True))
+        }
         if measures.pair_judge is not None:
             folder.settle(judged, COMPARISON_SETTINGS_FILE)
             compare_all(dataset, answers, measures.compare_with, measures.pair_judge, folder, run.batch)
-        pairs = [f"{first}-vs-{second}" for first in answers for second in answers if first != second]
-        comparisons = _whole(folder, pairs, ids, COMPARISONS_PATTERN)
+        pairs = {f"{first}-vs-{second}": (first, second) for first in answers for second in answers if first != second}
+        comparisons = {
+            name: records
+            for name, records in _whole(folder, pairs, ids, COMPARISONS_PATTERN).items()
+            if all(
+                record["of"] == fingerprint(a["answer"], b["answer"])
+                for record, a, b in zip(records, *(answers[side] for side in pairs[name]), strict=True)
+            )
+        }
         judged_all = verdicts.keys() == answers.keys()
+        if verdicts and not judged_all:
+            lacking = ", ".join(name for name in answers if name not in verdicts)
+            logger.warning("verdicts are left out, since answers of %s have none yet: name the judge again", lacking)
         measured = {
             name: _measured(dataset.questions, records, verdicts[name] if judged_all else None, measures)
             for name, records in answers.items()
         }
-        settings |= {"language": measures.language, "judge": dict(run.judge_config)}
+        settings |= {
+            "language": measures.language,
+            "verdicts": folder.recorded(VERDICT_SETTINGS_FILE).get("config") if judged_all else None,
+            "comparisons": folder.recorded(COMPARISON_SETTINGS_FILE).get("config") if comparisons else None,
+        }
         summary = summarise_answers(dataset.questions, measured, comparisons, settings, run.bootstrap)
         write_json(out / ANSWER_SUMMARY_FILE, summary.to_dict())
-        recorded = folder.settings()["retrievers"]
-        write_results_table(_whole(folder, recorded, ids), out / "results.parquet", measured)
+        write_results_table(_whole(folder, folder.recorded()["retrievers"], ids), out / "results.parquet", measured)
     return summary
 
 
@@ -167,7 +186,7 @@ def _answer_all(name: str, dataset: Dataset, folder: RunFolder, write: Writer, b
     texts = {document.id: document.text for document in dataset.documents}
 
     def answered(positions: Sequence[int]) -> list[dict[str, Any]]:
-        results = [restored(records[i], name, texts) for i in positions]
+        results = [restored(records[i], texts) for i in positions]
         began = time.perf_counter()
         answers = _write(results, records[positions[0]]["reads"], write)
         folder.append_timing("answer", time.perf_counter() - began, retriever=name, questions=len(results))
@@ -194,7 +213,7 @@ def _record(id_: str, answer: Answer) -> dict[str, Any]:
     }
 
 
-def restored(record: Mapping[str, Any], name: str, texts: Mapping[str, str]) -> RetrievalResult:
+def restored(record: Mapping[str, Any], texts: Mapping[str, str]) -> RetrievalResult:
     """The retrieval result that a run's record tells of, its passages cut from the documents again."""
     hits = tuple(
         Hit(
@@ -207,7 +226,7 @@ def restored(record: Mapping[str, Any], name: str, texts: Mapping[str, str]) -> 
         )
         for hit in record["hits"]
     )
-    return RetrievalResult(record["question"], record.get("retriever", name), hits, record["evidence"], record["usage"])
+    return RetrievalResult(record["question"], record["retriever"], hits, record["evidence"], record["usage"])
 
 
 def _write(results: Sequence[RetrievalResult], reads: Reads, write: Writer) -> list[Answer]:
@@ -225,6 +244,7 @@ def _write(results: Sequence[RetrievalResult], reads: Reads, write: Writer) -> l
         answers |= zip(told, write([shown[i] for i in told]), strict=True)
     if alone:
         answers |= zip(alone, write.without_evidence([results[i].query for i in alone]), strict=True)
+        answers |= {i: replace(answers[i], usage={**results[i].usage, **answers[i].usage}) for i in alone}
     return [answers[i] for i in range(len(results))]
 
 

@@ -43,7 +43,8 @@ def answer_metrics(prediction: str, references: Sequence[str], language: Languag
 
     - `exact_match`, `f1`: SQuAD 1.1's, after lower case and without punctuation and English articles. Text that this
       leaves nothing of, as option `A`, is compared with its articles.
-    - `contains`: whether the words of a reference, normalised likewise, stand in the answer one after the other.
+    - `contains`: whether the words of a reference, normalised likewise, stand in the answer one after the other; the
+      exact match where the reference is articles alone, since any sentence may have those.
     - `rouge1`, `rougeL`: F-measure over words, without stemming (Lin 2004); `rouge1_precision`, `rouge1_recall` belong
       to the reference with the best F-measure.
     - `bleu1`: sentence BLEU with unigrams only and brevity penalty, on sacreBLEU's tokens `13a` (`zh` for Chinese),

@@ -45,6 +45,11 @@ def settings_of(retriever: Any) -> dict[str, Any]:
     }
 
 
+def dataset_settings(dataset: Dataset) -> dict[str, Any]:
+    """What a run records of its data set: name, number of questions, and files with their checksums."""
+    return {"name": dataset.name, "questions": len(dataset.questions), "files": dict(dataset.files)}
+
+
 def run_evaluation(
     dataset: Dataset,
     retrievers: Mapping[str, BatchRetriever],
@@ -99,7 +104,7 @@ def run_evaluation(
     configs = retriever_configs or {}
     settings: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
-        "dataset": {"name": dataset.name, "questions": len(dataset.questions), "files": dict(dataset.files)},
+        "dataset": dataset_settings(dataset),
         "ks": list(ks),
         "seed": seed,
         "bootstrap": {"resamples": bootstrap.resamples, "confidence": bootstrap.confidence},

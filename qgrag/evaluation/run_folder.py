@@ -65,23 +65,24 @@ class RunFolder:
             write_json(self.path / file, wanted)
         return wanted
 
-    def settings(self) -> dict[str, Any]:
-        """Of the run that is here.
+    def recorded(self, file: str = SETTINGS_FILE) -> dict[str, Any]:
+        """The settings in one of the files that `settle` writes; empty if it has not been written.
 
         Raises:
-            InputError: there is none.
+            InputError: the file is broken, or results are here without settings.
         """
-        recorded = self._recorded()
-        if recorded is None:
-            raise InputError(f"{self.path}: holds no run; evaluate retrieval first")
-        return recorded
+        return self._recorded(file) or {}
 
-    def check_config(self, config: Mapping[str, Any]) -> None:
-        """Raise InputError where a run is here whose `config` differs in one of the keys given."""
-        recorded = (self._recorded() or {}).get("config", {})
-        wanted = json.loads(json.dumps(config))
-        known = {key: recorded[key] for key in wanted if key in recorded}
-        self._refuse(_differences(known, {key: wanted[key] for key in known}))
+    def check(self, settings: Mapping[str, Mapping[str, Any]]) -> None:
+        """Raise InputError where a run is here whose settings differ in one of the keys given, section by section."""
+        recorded = self.recorded()
+        for section, values in settings.items():
+            there = recorded.get(section, {})
+            wanted = json.loads(json.dumps(values))
+            shared = wanted.keys() & there.keys()
+            self._refuse(
+                _differences({key: there[key] for key in shared}, {key: wanted[key] for key in shared}, f"{section}.")
+            )
 
     def _refuse(self, differences: Iterable[str]) -> None:
         different = list(differences)

@@ -1,7 +1,7 @@
 """A sweep as a figure: a metric along one parameter, a line a value of the other."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,8 @@ def plot_sweeps(panels: Sequence[tuple[Rows, str, str]], path: Path, title: str)
 def _panel(ax: Axes, rows: Rows, metric: str) -> None:
     """A line for each value of the series; bars where the values are names and there is one line."""
     numeric = all(isinstance(row["value"], int | float) for row in rows)
-    ticks = list(dict.fromkeys(row["value"] for row in rows))
-    lines = list(dict.fromkeys(row["series_value"] for row in rows))
+    ticks = _distinct(row["value"] for row in rows)
+    lines = _distinct(row["series_value"] for row in rows)
     for line, colour, marker in zip(lines, cycle(COLOURS), cycle(MARKERS)):
         own = [row for row in rows if row["series_value"] == line]
         x = [row["value"] if numeric else ticks.index(row["value"]) for row in own]
@@ -62,3 +62,12 @@ def _panel(ax: Axes, rows: Rows, metric: str) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     if len(lines) > 1:
         ax.legend(frameon=False, fontsize=8)
+
+
+def _distinct(values: Iterable[Any]) -> list[Any]:
+    """In order of first appearance; lists and mappings may be among them."""
+    found: list[Any] = []
+    for value in values:
+        if value not in found:
+            found.append(value)
+    return found

@@ -1,5 +1,6 @@
 """Figures of a sweep as rows: each point's means, and how it differs from its line's base on the same questions."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +74,9 @@ def write_points(rows: Sequence[Row], path: Path) -> None:
     table = {name: [row.get(name) for row in rows] for name in columns}
     for name in ("value", "series_value"):
         table[name] = _alike(table[name])
-    pq.write_table(pa.table(table), path)
+    aside = path.with_name(f"{path.name}.part")
+    pq.write_table(pa.table(table), aside)
+    os.replace(aside, path)
 
 
 def _means(sweep: Sweep, point: Point, summary: Summary) -> list[Row]:

@@ -37,6 +37,11 @@ class StepEstimate:
         )
 
 
+def model_settings(model: "LanguageModel") -> dict[str, str]:
+    """What a run records of a model: its name, and a fingerprint of what its answers depend on."""
+    return {"name": model.name, "fingerprint": model.fingerprint}
+
+
 class LanguageModel(Protocol):
     """A batch of conversations in, a batch of outcomes out, in order."""
 

@@ -106,6 +106,9 @@ def test_rules_answer_without_a_model(data: Path, capsys) -> None:
         (("--reader", "local", "--judge", "same"), "--judge same needs a language model"),
         (("--reader", "local", "--compare", "bm25"), "--compare needs a judge"),
         (("--reader", "local", "--judge", "same", "--compare", "bm2"), "did you mean 'bm25'?"),
+        (("--reader", "local", "--judge", "lost.yaml"), "lost.yaml"),
+        (("--reader", "local", "--retrievers", "bm26"), "did you mean 'bm25'?"),
+        (("--reader", "local", "--passages", "0"), "answer.max_passages"),
         (("--reader", "local", "--passages", "20"), "extend the cut-offs: --ks '[1, 2, 5, 8, 10, 20]'"),
     ],
 )
@@ -114,7 +117,7 @@ def test_what_is_missing_is_named_before_anything_is_done(
 ) -> None:
     assert main(command(data, *more)) == 2
     assert message in " ".join(capsys.readouterr().err.split())
-    assert not (data.parent.parent / "run" / "run.json").exists()
+    assert not (data.parent.parent / "run" / "index").exists()
 
 
 def test_measures_of_answers_need_answers(data: Path, capsys) -> None:
@@ -129,6 +132,25 @@ def test_chinese_is_not_scored_as_english(data: Path, capsys) -> None:
     assert main(command(data, "--reader", "local")) == 2
     assert "--language zh" in " ".join(capsys.readouterr().err.split())
     assert not (data.parent.parent / "run" / "run.json").exists()
+
+
+def test_other_data_leave_the_run_s_index_as_it_is(data: Path, tmp_path: Path, capsys) -> None:
+    assert main(command(data, "--reader", "local")) == 0
+    before = {path: path.read_bytes() for path in (tmp_path / "run" / "index").rglob("*") if path.is_file()}
+    (data / "corpus.jsonl").write_text(json.dumps(DOCUMENTS[0]) + "\n")
+    assert main(command(data, "--reader", "local")) == 2
+    assert "dataset.files" in " ".join(capsys.readouterr().err.split())
+    assert {path: path.read_bytes() for path in (tmp_path / "run" / "index").rglob("*") if path.is_file()} == before
+
+
+def test_another_temperature_is_another_run(data: Path, server: ChatServer, tmp_path: Path, capsys) -> None:
+    config = tmp_path / "llm.yaml"
+    plain = {"model": "stub", "base_url": server.url}
+    config.write_text(json.dumps(plain))
+    assert main(command(data, "--llm", str(config))) == 0
+    config.write_text(json.dumps({**plain, "sampling": {"temperature": 0.9}}))
+    assert main(command(data, "--llm", str(config))) == 2
+    assert "reader.fingerprint" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_spent_budget_stops_the_run_and_the_next_one_asks_the_rest(data: Path, server: ChatServer, capsys) -> None:
@@ -211,7 +233,7 @@ def test_steps_of_retrieval_by_another_model_or_prompt_are_another_run(
     assert "retrievers.mine.llm_steps is ['entities'] there and None now" in " ".join(capsys.readouterr().err.split())
     steps.write_text("retriever: dual\nllm_steps: [entities]\n")
     assert main([*run, "--llm-model", "other"]) == 2
-    assert "model is 'stub' there and 'other' now" in " ".join(capsys.readouterr().err.split())
+    assert "model.name is 'stub' there and 'other' now" in " ".join(capsys.readouterr().err.split())
     assert main([*run, "--prompts.language", "French"]) == 2
     assert "prompts" in capsys.readouterr().err
     assert main(run) == 0

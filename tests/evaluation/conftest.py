@@ -27,7 +27,7 @@ class Scripted:
                 self.name,
                 tuple(hit(rank, id_) for rank, id_ in enumerate(self.script[query].split()[:top_k])),
                 self.evidence,
-                usage={"answer": {"calls": 1, "tokens": 10}},
+                usage={"entities": {"calls": 1, "prompt_tokens": 10, "completion_tokens": 0}},
             )
             for query in queries
         ]

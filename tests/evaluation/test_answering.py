@@ -126,7 +126,7 @@ def test_answers_are_measured_by_group(dataset: Dataset, run_folder: Path) -> No
     assert low_to_high["low"] <= low_to_high["mean"] <= low_to_high["high"]
     assert set(summary["differences"]["overall"]["good"]["bad"]["judge"]) == {"mean", "low", "high"}
     costs = summary["costs"]["bad"]
-    assert costs["prompt_tokens"] == 30
+    assert costs["prompt_tokens"] == 30 + 10 / 2
     assert costs["failed"] == 0
     table = pq.read_table(run_folder / "results.parquet").to_pylist()
     assert table[0]["answer"] == "a tex"
@@ -297,3 +297,41 @@ def test_pairs_judged_in_one_order_are_in_no_win_rate() -> None:
         "scores": dict.fromkeys(CRITERIA, 0.5), "judged": 2, "places": [dict.fromkeys(CRITERIA, "1")] * 2,
     }  # fmt: skip
     assert summarise_comparisons([one, both], FEW_DRAWS).rates["overall"]["mean"] == 0.5
+
+
+def test_a_verdict_on_an_answer_that_has_changed_is_not_counted(
+    dataset: Dataset, run_folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    judged = Measures(judge=FirstLetterJudge())
+    answers(dataset, run_folder, judged, Fails(), retrievers=["good"])
+    with caplog.at_level("WARNING"):
+        later = answers(dataset, run_folder, Measures(), retrievers=["good"])
+    assert "judge" not in later["retrievers"]["good"]["overall"]
+    assert later["settings"]["verdicts"] is None
+    answers(dataset, run_folder, judged, retrievers=["good"], config={})
+    with caplog.at_level("WARNING"):
+        joined = answers(dataset, run_folder, Measures())
+    assert "judge" not in joined["retrievers"]["good"]["overall"]
+    assert "answers of bad have none yet" in caplog.text
+
+
+def test_the_summary_names_the_judge_of_the_verdicts_that_it_has(dataset: Dataset, run_folder: Path) -> None:
+    run_answers(
+        dataset, ["good"], run_folder, TopText(), Measures(judge=FirstLetterJudge()),
+        AnswerRun(2, {}, FEW_DRAWS, {"judge": "first letter"}),
+    )  # fmt: skip
+    again = answers(dataset, run_folder, Measures(), retrievers=["good"])
+    assert again["settings"]["verdicts"] == {"judge": "first letter"}
+    with pytest.raises(InputError, match="judge is 'first letter' there and 'other' now"):
+        run_answers(
+            dataset, ["good"], run_folder, TopText(), Measures(judge=FirstLetterJudge()),
+            AnswerRun(2, {}, FEW_DRAWS, {"judge": "other"}),
+        )  # fmt: skip
+
+
+def test_what_retrieval_spent_counts_where_it_found_nothing(dataset: Dataset, run_folder: Path) -> None:
+    answers(dataset, run_folder, Measures(), retrievers=["bad"])
+    records = [json.loads(line) for line in (run_folder / "answers-bad.jsonl").read_text().splitlines()]
+    retrieved = [json.loads(line) for line in (run_folder / "results-bad.jsonl").read_text().splitlines()]
+    silent = [record for record, result in zip(records, retrieved, strict=True) if not result["hits"]]
+    assert [set(record["usage"]) for record in silent] == [{"entities", "answer"}] * 2

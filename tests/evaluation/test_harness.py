@@ -49,7 +49,7 @@ def test_figures(dataset: Dataset, good: Any, bad: Any, tmp_path: Path) -> None:
     }
     assert summary["problems"] == list(dataset.problems)
     assert summary["settings"]["dataset"] == {"name": "tiny", "questions": 4, "files": dict(dataset.files)}
-    assert summary["usage"]["good"] == {"answer": {"calls": 4, "tokens": 40}}
+    assert summary["usage"]["good"] == {"entities": {"calls": 4, "prompt_tokens": 40, "completion_tokens": 0}}
 
 
 def test_differences(dataset: Dataset, good: Any, bad: Any, tmp_path: Path) -> None:

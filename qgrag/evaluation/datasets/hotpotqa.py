@@ -34,7 +34,7 @@ def read_questions(path: Path) -> list[Question]:
         facts = _pairs(entry, "supporting_facts") if "supporting_facts" in entry.values else ()
         gold = dict.fromkeys(own.get(title, title) for title, _ in facts)
         answers = entry.one_or_more_texts("answer")
-        kind = entry.text("type").lower() if "type" in entry.values else DEFAULT_TYPE
+        kind = entry.text("type").lower() if entry.values.get("type") else DEFAULT_TYPE
         questions.append(Question(entry.text("_id"), entry.text("question"), answers, tuple(gold), kind))
     return questions
 

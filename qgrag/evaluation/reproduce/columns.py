@@ -27,7 +27,7 @@ class Column:
         metric: one of `KNOWN`: an answer or retrieval metric; `wins:CRITERION`, the share that `Recipe.compare_with`
             wins over the row; `minutes:` of building the index, of retrieval and answers, or of both; `tokens:` of
             building, or of retrieval and answers, for all questions. Answers that the model's cache gave cost nothing:
-            of rows that ask the same, the first one pays.
+            of rows that ask the same, the first one pays, and what a stopped batch had asked is in no count.
         group: type of question, or `overall`.
 
     Raises:

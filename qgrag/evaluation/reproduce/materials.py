@@ -24,7 +24,7 @@ from qgrag.generation.pairwise import PairwiseJudge
 from qgrag.index.config import IndexConfig
 from qgrag.index.manifest import read_manifest
 from qgrag.index.reader import Index
-from qgrag.llm.model import LanguageModel
+from qgrag.llm.model import LanguageModel, model_settings
 from qgrag.models.embedder import Embedder, LocalEmbedder
 from qgrag.retrieval.base import Retriever
 from qgrag.retrieval.registry import load_retriever
@@ -91,8 +91,8 @@ class NamedMaterials:
     @property
     def names(self) -> Mapping[str, Any]:
         return {
-            "model": self.model.name,
-            "judge": self.judge_model.name if self.judge_model is not None else None,
+            "model": model_settings(self.model),
+            "judge": model_settings(self.judge_model) if self.judge_model is not None else None,
             "limit": self.limit,
         }
 

@@ -9,7 +9,7 @@ from qgrag.evaluation.answer_summary import AnswerSummary
 from qgrag.evaluation.answering import AnswerRun, Judge, Measures, PairJudge, Writer, run_answers
 from qgrag.evaluation.bootstrap import BootstrapConfig
 from qgrag.evaluation.datasets.records import Dataset
-from qgrag.evaluation.harness import run_evaluation
+from qgrag.evaluation.harness import dataset_settings, run_evaluation
 from qgrag.evaluation.meteor import Meteor
 from qgrag.evaluation.reproduce.cells import Cell, Measured, cell_value, mean_cell
 from qgrag.evaluation.reproduce.columns import JUDGE, KS, METEOR, WINS
@@ -116,7 +116,7 @@ def run_recipe(
             "corpus": {"pool": recipe.datasets[name].pool, "one_text": recipe.datasets[name].one_text},
             **materials.names,
         }
-        RunFolder(out).check_config(config)
+        RunFolder(out).check({"dataset": dataset_settings(dataset), "config": config})
         indexes = _build_indexes(index_configs, materials, places, name, dataset, say)
         retrievers = {r.slug: materials.retriever(indexes[r.index], r, name) for r in recipe.runnable}
         summary = run_evaluation(
@@ -188,6 +188,7 @@ def _answer(
             **materials.names,
         },
         bootstrap=bootstrap,
+        judge_config={"judge": materials.names["judge"]},
     )
     first = next(iter(indexes.values()))
     methods = [row.slug for row in recipe.runnable]
