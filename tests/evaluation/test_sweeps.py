@@ -173,3 +173,13 @@ def test_mistakes_are_named(towns: Dataset, tmp_path: Path) -> None:
     same = Sweep("s", "index.embedder.model", ("x/model", "y/model"), retriever={"retriever": "naive"}, index=SMALL)
     with pytest.raises(InputError, match="two points are called 'model'"):
         run_sweep(same, towns, tmp_path, ks=(1,))
+
+
+def test_values_that_are_lists_are_drawn(tmp_path: Path) -> None:
+    common = {"sweep": "s", "x": "members", "series": "", "series_value": None, "group": "overall"}
+    rows = [
+        {**common, "value": value, "hit@1": mean, "hit@1_low": mean - 0.1, "hit@1_high": mean + 0.1}
+        for value, mean in ((["bm25"], 0.5), (["bm25", "qcg"], 0.6))
+    ]
+    plot_sweeps([(rows, "overall", "hit@1")], tmp_path / "sweep.png", "members")
+    assert (tmp_path / "sweep.png").read_bytes().startswith(b"\x89PNG")
