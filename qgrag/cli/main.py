@@ -42,8 +42,26 @@ A first run:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code: 0 done, 1 found problems, 2 bad input, 130 interrupted."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(arguments)
+    except QgragError as error:
+        print(f"qgrag {arguments[0]}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(
+            f"\nqgrag {arguments[0]}: interrupted; finished work is kept, run the same command to go on",
+            file=sys.stderr,
+        )
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+def _run(arguments: list[str]) -> int:
     if not arguments or arguments[0] in {"-h", "--help", "help"}:
-        print(USAGE.format(commands="\n".join(f"  {name:<10}{text}" for name, text in COMMANDS.items())))
+        commands = "\n".join(f"  {name:<10}{text}" for name, text in COMMANDS.items())
+        print(USAGE.format(commands=commands), flush=True)
         return 0
     if arguments[0] == "--version":
         print(f"qgrag {qgrag.__version__}")
@@ -53,20 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"qgrag: {unknown_name('command', name, COMMANDS)}; see qgrag --help", file=sys.stderr)
         return 2
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    try:
-        return int(import_module(f"qgrag.cli.{name}").run(arguments[1:]))
-    except QgragError as error:
-        print(f"qgrag {name}: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print(
-            f"\nqgrag {name}: interrupted; finished work is kept, run the same command to go on",
-            file=sys.stderr,
-        )
-        return 130
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
+    return int(import_module(f"qgrag.cli.{name}").run(arguments[1:]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -93,3 +94,13 @@ def test_bad_input_is_named_without_a_traceback(arguments, message, notes_folder
 def test_console_script_reports_its_version():
     done = subprocess.run([sys.executable, "-m", "qgrag.cli.main", "--version"], capture_output=True, text=True)
     assert done.stdout.startswith("qgrag 0.")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["eval", "--help"]])
+def test_a_reader_that_has_gone_away_gets_no_traceback(arguments: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "qgrag.cli.main", *arguments]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert "Traceback" not in done.stderr
