@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from itertools import cycle
+from itertools import cycle, product
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -32,9 +32,10 @@ def plot_recall(summary: Summary, path: Path) -> None:
     axes: Sequence[Axes] = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
     for ax, group in zip(axes, shown):
         ends = {}
-        for (name, figures), colour, marker in zip(summary.retrievers.items(), cycle(COLOURS), cycle(MARKERS)):
+        styles = zip(cycle(product(("-", "--"), COLOURS)), cycle(MARKERS))
+        for (name, figures), ((line, colour), marker) in zip(summary.retrievers.items(), styles):
             recall = [figures[group][f"recall@{k}"] for k in ks]
-            ax.plot(ks, recall, color=colour, marker=marker, markersize=5, linewidth=1.6)
+            ax.plot(ks, recall, linestyle=line, color=colour, marker=marker, markersize=5, linewidth=1.6)
             ends[name] = (recall[-1], colour)
         _label_ends(ax, ends, ks[-1])
         ax.set_title(f"{group} ({summary.counts[group]['measured']} questions)", loc="left", fontsize=10)
