@@ -166,7 +166,7 @@ class SmokeMaterials:
 
     @property
     def names(self) -> Mapping[str, Any]:
-        return {"smoke": True}
+        return {"model": "rules", "judge": "counting", "smoke": True}
 
 
 @lru_cache(maxsize=8)

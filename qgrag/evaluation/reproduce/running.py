@@ -58,7 +58,7 @@ class Materials(Protocol):
 
     @property
     def names(self) -> Mapping[str, Any]:
-        """Of the models, recorded with the run."""
+        """Of the models, `model` and `judge` among them, recorded with the run."""
         ...
 
 
