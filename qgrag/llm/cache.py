@@ -16,6 +16,7 @@ from qgrag.llm.usage import Usage
 
 FORMAT = 2
 LOCK_SECONDS = 60.0
+LOCK_POLL_SECONDS = 0.02
 
 _CREATE = """
 CREATE TABLE IF NOT EXISTS replies (
@@ -61,6 +62,9 @@ class ResponseCache:
             raise ConfigError(f"response cache {self.path} cannot be opened: {error}; name another file") from error
         try:
             self._open()
+        except sqlite3.OperationalError as error:
+            self._connection.close()
+            raise ConfigError(f"response cache {self.path} cannot be opened: {error}; name another file") from error
         except sqlite3.DatabaseError as error:
             self._connection.close()
             raise ConfigError(
@@ -69,7 +73,7 @@ class ResponseCache:
 
     def _open(self) -> None:
         self._connection.execute(f"PRAGMA busy_timeout = {int(LOCK_SECONDS * 1000)}")
-        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._switch_to_wal()
         self._connection.execute("PRAGMA synchronous = NORMAL")
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         if version > FORMAT:
@@ -82,6 +86,18 @@ class ResponseCache:
             for column in _FROM_FORMAT_1:
                 self._connection.execute(f"ALTER TABLE replies ADD COLUMN {column}")
         self._connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+    def _switch_to_wal(self) -> None:
+        """Wait while another process opens the file too: for this statement SQLite does not heed its own timeout."""
+        until = time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+            time.sleep(LOCK_POLL_SECONDS)
 
     def get(self, key: str) -> Reply | None:
         """The answer kept under a key, unless it was rejected."""

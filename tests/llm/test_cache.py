@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -143,6 +144,22 @@ def test_processes_share_one_file(tmp_path: Path) -> None:
     assert len(cache) == 150
     assert all(cache.get(f"{i}") == Reply(f"answer {i}", "stop", 1, 1) for i in range(50))
     cache.close()
+
+
+def test_a_file_that_another_process_is_making_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "cache.sqlite"
+    for _ in range(30):
+        path.unlink(missing_ok=True)
+        start = threading.Barrier(4)
+
+        def opened(start: threading.Barrier = start) -> ResponseCache:
+            start.wait()
+            return ResponseCache(path)
+
+        with ThreadPoolExecutor(4) as pool:
+            caches = [future.result() for future in [pool.submit(opened) for _ in range(4)]]
+        for cache in caches:
+            cache.close()
 
 
 def test_nothing_is_paid_twice(tmp_path: Path) -> None:
