@@ -3,7 +3,7 @@
 import dataclasses
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from rich.console import Console
 from qgrag.cli.llm_arguments import (
     HOW_TO_NAME,
     add_asking_arguments,
+    answer_cache,
     named_prompts,
     open_language_model,
 )
@@ -214,7 +215,7 @@ def named_index(args: Namespace, dataset: Dataset, folder: Path) -> tuple[Index,
             raise ConfigError("--index names an index as it is and --index-config how one is built: leave one out")
         index = Index.open(Path(args.index), device=args.device)
         changes = compare(index.documents.hashes, DocumentSet.of(dataset.documents).hashes)
-        if changes.added or changes.changed or changes.removed:
+        if changes:
             raise InputError(
                 f"{args.index}: is not an index of this corpus ({len(changes.added)} documents are not in it, "
                 f"{len(changes.changed)} differ, {len(changes.removed)} are not in the corpus); leave --index out to "
@@ -272,13 +273,9 @@ def open_judge(args: Namespace, cache: Path, same: CachedLanguageModel | None) -
             raise ConfigError(f"--judge same needs a language model: {HOW_TO_NAME}")
         yield StopAtBudget(same)
         return
-    kept = Path(args.llm_cache) if args.llm_cache else cache
     config = from_plain(LLMConfig, load_yaml(Path(args.judge)), where=args.judge)
-    model = load_language_model(config, None if args.no_cache else kept)
-    try:
+    with closing(load_language_model(config, answer_cache(args, cache))) as model:
         yield StopAtBudget(model)
-    finally:
-        model.close()
 
 
 def rows_of(names: str) -> list[str]:

@@ -1,7 +1,7 @@
 """Flags of the language model that several commands share, and the model that they name."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,19 @@ def cache_beside(out: str | None) -> Path | None:
     return Path(f"{out}.llm-cache.sqlite") if out else None
 
 
+def answer_cache(args: Namespace, default: Path | None) -> Path | None:
+    """The file that keeps answers: none, the one that `--llm-cache` names, or the default.
+
+    Raises:
+        ConfigError: a file is named and keeping is forbidden.
+    """
+    if args.no_cache and args.llm_cache:
+        raise ConfigError("--no-cache keeps no answers, but --llm-cache names a file for them: leave one out")
+    if args.no_cache:
+        return None
+    return Path(args.llm_cache) if args.llm_cache else default
+
+
 @contextmanager
 def open_language_model(args: Namespace, cache: Path | None = None) -> Iterator[CachedLanguageModel | None]:
     """The model that `add_asking_arguments` names, None if they name none; closed at the end.
@@ -90,18 +103,13 @@ def open_language_model(args: Namespace, cache: Path | None = None) -> Iterator[
     Raises:
         ConfigError: the configuration is wrong, or has an address and no model; or a cache is named and forbidden.
     """
-    if args.no_cache and args.llm_cache:
-        raise ConfigError("--no-cache keeps no answers, but --llm-cache names a file for them: leave one out")
+    kept = answer_cache(args, cache)
     config = llm_config(args)
     if not config.model and not config.base_url:
         yield None
         return
-    kept = Path(args.llm_cache) if args.llm_cache else cache
-    model = load_language_model(config, None if args.no_cache else kept)
-    try:
+    with closing(load_language_model(config, kept)) as model:
         yield model
-    finally:
-        model.close()
 
 
 def named_prompts(args: Namespace) -> Prompts:

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import permutations
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,7 +13,7 @@ from qgrag.evaluation.answer_summary import AnswerSummary, summarise_answers
 from qgrag.evaluation.answers import Language, answer_metrics, check_language
 from qgrag.evaluation.bootstrap import BootstrapConfig
 from qgrag.evaluation.by_question import complete_records
-from qgrag.evaluation.comparing import compare_all
+from qgrag.evaluation.comparing import compare_all, pair_name
 from qgrag.evaluation.datasets.records import Dataset, Question
 from qgrag.evaluation.export import write_results_table
 from qgrag.evaluation.meteor import Meteor
@@ -25,7 +26,7 @@ from qgrag.evaluation.run_folder import (
     open_run,
     write_json,
 )
-from qgrag.evaluation.verdicts import Judge, fingerprint, judge_all
+from qgrag.evaluation.verdicts import Judge, is_about, judge_all
 from qgrag.generation.answers import Answer
 from qgrag.generation.context import reader_views
 from qgrag.generation.pairwise import Comparison
@@ -133,17 +134,17 @@ def run_answers(
         verdicts = {
             name: records
             for name, records in _whole(folder, answers, ids, VERDICTS_PATTERN).items()
-            if all(r["of"] == fingerprint(a["answer"]) for r, a in zip(records, answers[name], strict=True))
+            if all(is_about(record, a["answer"]) for record, a in zip(records, answers[name], strict=True))
         }
         if measures.pair_judge is not None:
             folder.settle(judged, COMPARISON_SETTINGS_FILE)
             compare_all(dataset, answers, measures.compare_with, measures.pair_judge, folder, run.batch)
-        pairs = {f"{first}-vs-{second}": (first, second) for first in answers for second in answers if first != second}
+        pairs = {pair_name(first, second): (first, second) for first, second in permutations(answers, 2)}
         comparisons = {
             name: records
             for name, records in _whole(folder, pairs, ids, COMPARISONS_PATTERN).items()
             if all(
-                record["of"] == fingerprint(a["answer"], b["answer"])
+                is_about(record, a["answer"], b["answer"])
                 for record, a, b in zip(records, *(answers[side] for side in pairs[name]), strict=True)
             )
         }

@@ -10,7 +10,7 @@ from qgrag.evaluation.bootstrap import BootstrapConfig, mean_intervals
 from qgrag.evaluation.by_question import complete_records
 from qgrag.evaluation.datasets.records import Dataset
 from qgrag.evaluation.run_folder import COMPARISONS_PATTERN, RunFolder
-from qgrag.evaluation.verdicts import fingerprint
+from qgrag.evaluation.verdicts import fingerprint, is_about
 from qgrag.generation.pairwise import CRITERIA, SWAPPED, Comparison
 from qgrag.llm.usage import measure
 
@@ -52,20 +52,17 @@ def compare_all(
     judge: ComparePairs,
     folder: RunFolder,
     batch: int,
-) -> dict[str, Records]:
+) -> None:
     """Judge `compare_with`'s answers against those of every other retriever, resumable by question.
 
-    A pair that was not judged in both orders, or whose answers changed since, is judged anew.
-
-    Returns:
-        By `{compare_with}-vs-{other}`, a record a question, whose shares are those of `compare_with`.
+    Of each pair `comparisons-A-vs-B.jsonl` gets a record a question, whose shares are those of `compare_with`, A. A
+    pair that was not judged in both orders, or whose answers changed since, is judged anew.
     """
     ids = [question.id for question in dataset.questions]
-    made: dict[str, Records] = {}
     for other in answers:
         if other == compare_with:
             continue
-        name = f"{compare_with}-vs-{other}"
+        name = pair_name(compare_with, other)
         pairs = [(a["answer"], b["answer"]) for a, b in zip(answers[compare_with], answers[other], strict=True)]
 
         def judged(positions: Sequence[int], pairs: list[tuple[str, str]] = pairs) -> list[Mapping[str, Any]]:
@@ -78,12 +75,14 @@ def compare_all(
             ]
 
         def stale(position: int, record: Mapping[str, Any], pairs: list[tuple[str, str]] = pairs) -> bool:
-            return bool(record["judged"] < 2 or record["of"] != fingerprint(*pairs[position]))
+            return record["judged"] < 2 or not is_about(record, *pairs[position])
 
-        made[name] = complete_records(
-            folder, name, COMPARISONS_PATTERN, ids, judged, stale, batch=batch, title=f"Comparing {name}"
-        )
-    return made
+        complete_records(folder, name, COMPARISONS_PATTERN, ids, judged, stale, batch=batch, title=f"Comparing {name}")
+
+
+def pair_name(first: str, second: str) -> str:
+    """Of the comparison of two retrievers' answers: in file names and in figures."""
+    return f"{first}-vs-{second}"
 
 
 def summarise_comparisons(records: Records, bootstrap: BootstrapConfig) -> WinRates:

@@ -1,12 +1,13 @@
 """Every question's result in one table for notebooks."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from qgrag.evaluation.whole_file import whole_file
 
 Records = Sequence[Mapping[str, Any]]
 
@@ -47,9 +48,8 @@ def write_results_table(
     ]
     columns = dict.fromkeys(name for row in rows for name in row)
     table = pa.table({column: [row.get(column) for row in rows] for column in columns})
-    aside = path.with_name(f"{path.name}.part")
-    pq.write_table(table, aside)
-    os.replace(aside, path)
+    with whole_file(path) as aside:
+        pq.write_table(table, aside)
 
 
 def _answer_columns(record: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Recall against the number of hits, one panel a group."""
 
-import os
 from collections.abc import Sequence
 from itertools import cycle, product
 from pathlib import Path
@@ -10,6 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from qgrag.evaluation.summary import Summary
+from qgrag.evaluation.whole_file import whole_file
 
 # Okabe and Ito's palette, told apart in all common forms of colour blindness, without its yellow, which is
 # too light for lines on white.
@@ -48,9 +48,8 @@ def plot_recall(summary: Summary, path: Path) -> None:
     figure.suptitle(
         f"{summary.settings['dataset']['name']}: share of gold documents among the first k hits", fontsize=11
     )
-    aside = path.with_name(f"{path.name}.part")
-    figure.savefig(aside, format="png")
-    os.replace(aside, path)
+    with whole_file(path) as aside:
+        figure.savefig(aside, format="png")
 
 
 def _label_ends(ax: Axes, ends: dict[str, tuple[float, str]], k: int) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from qgrag.errors import InputError
+from qgrag.evaluation.whole_file import whole_file
 
 SETTINGS_FILE = "run.json"
 TIMINGS_FILE = "timings.jsonl"
@@ -57,8 +58,8 @@ class RunFolder:
             if not RETRIEVER_NAME.fullmatch(name):
                 raise InputError(f"retriever name {name!r} names a file, so use letters, digits and ._+- only")
         wanted: dict[str, Any] = json.loads(json.dumps(settings))
-        recorded = self._recorded(file)
-        if recorded is not None:
+        recorded = self.recorded(file)
+        if (self.path / file).is_file():
             self._refuse(_differences(recorded, wanted))
             wanted["retrievers"] = recorded["retrievers"] | wanted["retrievers"]
         if wanted != recorded:
@@ -71,7 +72,20 @@ class RunFolder:
         Raises:
             InputError: the file is broken, or results are here without settings.
         """
-        return self._recorded(file) or {}
+        path = self.path / file
+        if path.is_file():
+            try:
+                recorded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise InputError(
+                    f"{path}: not the settings of a run ({error}); choose another folder (--out)"
+                ) from error
+            return recorded
+        if file != SETTINGS_FILE:
+            return {}
+        if (self.path / SUMMARY_FILE).exists() or any(self.path.glob(RESULTS_PATTERN.format("*"))):
+            raise InputError(f"{self.path}: holds results but no {SETTINGS_FILE}; choose another folder (--out)")
+        return {}
 
     def check(self, settings: Mapping[str, Mapping[str, Any]]) -> None:
         """Raise InputError where a run is here whose settings differ in one of the keys given, section by section."""
@@ -91,22 +105,6 @@ class RunFolder:
                 f"{self.path}: holds a run with other settings ({'; '.join(different[:5])}); "
                 "repeat those to continue it, or choose another folder (--out)"
             )
-
-    def _recorded(self, file: str = SETTINGS_FILE) -> dict[str, Any] | None:
-        path = self.path / file
-        if path.is_file():
-            try:
-                recorded: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            except ValueError as error:
-                raise InputError(
-                    f"{path}: not the settings of a run ({error}); choose another folder (--out)"
-                ) from error
-            return recorded
-        if file != SETTINGS_FILE:
-            return None
-        if (self.path / SUMMARY_FILE).exists() or any(self.path.glob(RESULTS_PATTERN.format("*"))):
-            raise InputError(f"{self.path}: holds results but no {SETTINGS_FILE}; choose another folder (--out)")
-        return None
 
     def results(
         self, retriever: str, question_ids: Sequence[str], pattern: str = RESULTS_PATTERN
@@ -136,11 +134,8 @@ class RunFolder:
 
     def replace_results(self, retriever: str, records: Sequence[Mapping[str, Any]], pattern: str) -> None:
         """Write a file of finished questions anew, whole or not at all."""
-        path = self.path / pattern.format(retriever)
-        aside = path.with_name(f"{path.name}.part")
-        aside.unlink(missing_ok=True)
-        _append(aside, records)
-        os.replace(aside, path)
+        with whole_file(self.path / pattern.format(retriever)) as aside:
+            _append(aside, records)
 
     def append_timing(self, stage: str, seconds: float, **labels: Any) -> None:
         """Add the seconds that a stage took, with what they were for (`retriever`, `questions`)."""
@@ -174,9 +169,8 @@ def open_run(path: Path) -> Iterator[RunFolder]:
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Write a JSON file whole or not at all."""
-    aside = path.with_name(f"{path.name}.part")
-    aside.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-    os.replace(aside, path)
+    with whole_file(path) as aside:
+        aside.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def _append(path: Path, records: Sequence[Mapping[str, Any]]) -> None:

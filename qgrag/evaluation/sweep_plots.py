@@ -1,6 +1,5 @@
 """A sweep as a figure: a metric along one parameter, a line a value of the other."""
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
@@ -11,6 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from qgrag.evaluation.plots import COLOURS, MARKERS
+from qgrag.evaluation.whole_file import whole_file
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -30,9 +30,8 @@ def plot_sweeps(panels: Sequence[tuple[Rows, str, str]], path: Path, title: str)
         _panel(ax, [row for row in rows if row["group"] == group], metric)
         ax.set_title(f"{rows[0]['sweep']} ({group})", loc="left", fontsize=10)
     figure.suptitle(title, fontsize=11)
-    aside = path.with_name(f"{path.name}.part")
-    figure.savefig(aside, format="png")
-    os.replace(aside, path)
+    with whole_file(path) as aside:
+        figure.savefig(aside, format="png")
 
 
 def _panel(ax: Axes, rows: Rows, metric: str) -> None:

@@ -1,6 +1,5 @@
 """Figures of a sweep as rows: each point's means, and how it differs from its line's base on the same questions."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from qgrag.evaluation.bootstrap import BootstrapConfig, pairwise_bootstrap
 from qgrag.evaluation.datasets.records import Question
 from qgrag.evaluation.summary import Summary, groups
 from qgrag.evaluation.sweep_points import Point, Sweep
+from qgrag.evaluation.whole_file import whole_file
 from qgrag.progress import progress
 
 Row = dict[str, Any]
@@ -74,9 +74,8 @@ def write_points(rows: Sequence[Row], path: Path) -> None:
     table = {name: [row.get(name) for row in rows] for name in columns}
     for name in ("value", "series_value"):
         table[name] = _alike(table[name])
-    aside = path.with_name(f"{path.name}.part")
-    pq.write_table(pa.table(table), aside)
-    os.replace(aside, path)
+    with whole_file(path) as aside:
+        pq.write_table(pa.table(table), aside)
 
 
 def _means(sweep: Sweep, point: Point, summary: Summary) -> list[Row]:

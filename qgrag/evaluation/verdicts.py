@@ -22,10 +22,8 @@ class Judge(Protocol):
     ) -> list[Verdict]: ...
 
 
-def judge_all(
-    name: str, dataset: Dataset, answers: Records, judge: Judge, folder: RunFolder, batch: int
-) -> list[Mapping[str, Any]]:
-    """A verdict on each answer of a retriever; `correct` is None without a reference or where the judge failed.
+def judge_all(name: str, dataset: Dataset, answers: Records, judge: Judge, folder: RunFolder, batch: int) -> None:
+    """Write a verdict on each answer of a retriever; `correct` is None without a reference or where the judge failed.
 
     An answer that the judge failed on, or that changed since, is judged anew.
     """
@@ -52,9 +50,9 @@ def judge_all(
 
     def stale(position: int, record: Mapping[str, Any]) -> bool:
         missing = record["correct"] is None and bool(dataset.questions[position].answers)
-        return missing or record["of"] != fingerprint(answers[position]["answer"])
+        return missing or not is_about(record, answers[position]["answer"])
 
-    return complete_records(
+    complete_records(
         folder, name, VERDICTS_PATTERN, ids, judged, stale, batch=batch, title=f"Judging answers from {name}"
     )
 
@@ -62,3 +60,8 @@ def judge_all(
 def fingerprint(*answers: str) -> str:
     """Of the answers that a judgement is about: 16 hexadecimal digits."""
     return hashlib.sha256("\0".join(answers).encode()).hexdigest()[:16]
+
+
+def is_about(judgement: Mapping[str, Any], *answers: str) -> bool:
+    """Whether a recorded judgement is about these very answers, which may have been written anew since."""
+    return bool(judgement["of"] == fingerprint(*answers))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from qgrag.evaluation.answer_summary import AnswerSummary
+from qgrag.evaluation.comparing import pair_name
 from qgrag.evaluation.reproduce.columns import MINUTES, TOKENS, WINS, Column
 from qgrag.evaluation.reproduce.costs import IndexCosts
 from qgrag.evaluation.reproduce.recipe import Recipe, Row, slug
@@ -47,7 +48,7 @@ def cell_value(column: Column, row: Row, recipe: Recipe, measured: Measured) -> 
     Shares are given in percent, as the papers have them.
     """
     if column.metric in WINS:
-        pair = f"{slug(recipe.compare_with)}-vs-{row.slug}"
+        pair = pair_name(slug(recipe.compare_with), row.slug)
         rates = measured.answers.comparisons.get(pair, {}).get("rates", {})
         criterion = column.metric.partition(":")[2]
         return _percent(rates[criterion]) if criterion in rates else None
