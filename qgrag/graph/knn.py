@@ -43,7 +43,7 @@ def knn_graph(
     method: Method = "exact",
     lists: int | None = None,
     probes: int = 8,
-    screen: torch.dtype = torch.bfloat16,
+    screen: torch.dtype | None = None,
     memory_mb: int = 512,
 ) -> KNNGraph:
     """The ``k`` nearest others of each vector by inner product.
@@ -62,7 +62,8 @@ def knn_graph(
         method: ``"exact"``, ``"ivf"`` or ``"hnsw"`` (CPU only).
         lists: inverted lists of ``ivf``; N / 100 if not given.
         probes: lists that ``ivf`` looks into for each vector.
-        screen: dtype of the screening product; ``torch.float32`` where the processor has no bf16 product.
+        screen: dtype of the screening product, ``torch.bfloat16`` or ``torch.float32``; the faster of the two on the
+            device of ``x`` if not given (:func:`qgrag.graph.precision.screening_dtype`). The result is the same.
         memory_mb: bound of block buffers and candidates, in MiB, beside ``x``, its copy in the screening dtype and
             about 100 bytes for each of the N k results.
 
@@ -109,7 +110,7 @@ def knn_recall(graph: KNNGraph, x: Tensor, *, sample: int = 1000, seed: int = 0,
     _check_graph(graph, x.size(0), k)
     check_positive("sample", sample)
     drawn = torch.randperm(x.size(0), generator=torch.Generator().manual_seed(seed))[:sample].to(x.device)
-    search = Screen(x.to(torch.float32), k, torch.bfloat16, memory_mb)
+    search = Screen(x.to(torch.float32), k, None, memory_mb)
     search.multiply(drawn, torch.arange(x.size(0), device=x.device), both=False)
     exact = search.best()
     if exact.owner.numel() == 0:
@@ -123,7 +124,7 @@ def append_knn(
     x_new: Tensor,
     k: int,
     *,
-    screen: torch.dtype = torch.bfloat16,
+    screen: torch.dtype | None = None,
     memory_mb: int = 512,
 ) -> KNNGraph:
     """The exact graph of ``cat([x_old, x_new])`` from the exact graph of ``x_old``.
@@ -168,7 +169,7 @@ def remove_knn(
     keep_mask: Tensor,
     k: int,
     *,
-    screen: torch.dtype = torch.bfloat16,
+    screen: torch.dtype | None = None,
     memory_mb: int = 512,
 ) -> KNNGraph:
     """The exact graph of ``x_kept`` from the exact graph of all vectors.

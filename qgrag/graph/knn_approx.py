@@ -6,6 +6,7 @@ from torch import Tensor
 from qgrag.graph.blocks import concurrent_blocks, run_blocks
 from qgrag.graph.checks import check_positive
 from qgrag.graph.knn_exact import STRIP, Pairs, inner_products
+from qgrag.graph.precision import screening_dtype
 from qgrag.graph.top import best_of_rows
 
 LIST_LENGTH = 100
@@ -19,8 +20,8 @@ def ivf_neighbours(x: Tensor, k: int, lists: int | None, probes: int, memory_mb:
     """Ids and scores ``[N, k]`` of the k best of each vector among the members of the ``probes`` lists nearest to it.
 
     Inverted files (Sivic and Zisserman 2003; Jegou et al. 2011): a list is one float32 product between its members
-    and all vectors that look into it. Lists are chosen in bf16. O(N (lists + N probes / lists) d) time; beside the
-    answer and a copy of ``x`` in bf16 at most ``memory_mb``.
+    and all vectors that look into it. Lists are chosen in the screening dtype. O(N (lists + N probes / lists) d)
+    time; beside the answer and a copy of ``x`` in that dtype at most ``memory_mb``.
 
     Raises:
         ValueError: if ``lists`` or ``probes`` is below 1, or there are more probes than lists.
@@ -33,7 +34,7 @@ def ivf_neighbours(x: Tensor, k: int, lists: int | None, probes: int, memory_mb:
     check_positive("probes", probes)
     if probes > lists or lists > max(1, n):
         raise ValueError(f"probes must be at most lists and lists at most N; got {probes}, {lists} and {n}")
-    rounded = x.to(torch.bfloat16)
+    rounded = x.to(screening_dtype(x.device.type))
     centres = _spherical_kmeans(rounded, lists)
     nearest = torch.cat(
         run_blocks(lambda part: (part @ centres.t()).float().topk(probes).indices, rounded.split(STRIP // 4), x.device)

@@ -1,11 +1,11 @@
 """Exact nearest neighbours by inner product: low-precision screening, then scores in full precision.
 
-Every pair is multiplied once in the screening dtype (bf16 by default, three times as fast as float32 on processors
-that have it). The rounding errors of that product are bounded by E, so a pair can only be among a node's k best if
-its screened score reaches the node's *bar*: the k-th best screened score seen so far, less 2 E. Pairs over the bar
-are kept as candidates, pruned as the bars rise, and scored again in float64 at the end. The result is exact whatever
-the bars were; better bars only mean fewer candidates. Where the bars cannot tell candidates apart, as among many equal
-vectors, they are scored again whenever they fill their memory, and a node's k best stay.
+Every pair is multiplied once in the screening dtype (bf16 where the processor has such products, which are three
+times as fast there; else float32). The rounding errors of that product are bounded by E, so a pair can only be among
+a node's k best if its screened score reaches the node's *bar*: the k-th best screened score seen so far, less 2 E.
+Pairs over the bar are kept as candidates, pruned as the bars rise, and scored again in float64 at the end. The result
+is exact whatever the bars were; better bars only mean fewer candidates. Where the bars cannot tell candidates apart,
+as among many equal vectors, they are scored again whenever they fill their memory, and a node's k best stay.
 """
 
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from qgrag.graph.precision import screening_dtype
 from qgrag.graph.ragged import counts_to_ptr
 from qgrag.graph.top import best_of_rows, order_by_score
 
@@ -51,12 +52,13 @@ class Screen:
     Args:
         x: float32 ``[N, d]``.
         k: neighbours wanted.
-        dtype: screening dtype, ``torch.bfloat16`` or ``torch.float32``.
+        dtype: screening dtype, ``torch.bfloat16`` or ``torch.float32``; the faster one if None.
         memory_mb: bound of block buffers and of candidates, half of it each, in MiB; 2 N k candidates at least, and
             those of the ``GROUPS`` groups in hand beside them.
     """
 
-    def __init__(self, x: Tensor, k: int, dtype: torch.dtype, memory_mb: int) -> None:
+    def __init__(self, x: Tensor, k: int, dtype: torch.dtype | None, memory_mb: int) -> None:
+        dtype = dtype or screening_dtype(x.device.type)
         if dtype not in (torch.bfloat16, torch.float32):
             raise ValueError(f"screen must be torch.bfloat16 or torch.float32; got {dtype}")
         self.x, self.k, self.memory_mb = x, k, memory_mb
