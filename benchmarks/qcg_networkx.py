@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 
 from qgrag.index.query_graph import QueryGraph
-from qgrag.retrieval.qcg import QCGConfig
+from qgrag.retrieval.methods.qcg import QCGConfig
 
 
 def to_networkx(graph: QueryGraph) -> nx.DiGraph:

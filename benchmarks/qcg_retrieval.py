@@ -25,7 +25,7 @@ from qgrag.index.lexical import LexicalConfig, LexicalIndex
 from qgrag.index.query_graph import PAIRS_SCHEMA, QueryGraph
 from qgrag.index.reader import Index
 from qgrag.index.vectors import VectorIndex
-from qgrag.retrieval.qcg import QCGConfig, QCGRetriever
+from qgrag.retrieval.methods.qcg import QCGConfig, QCGRetriever
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "qgrag"
 ROOMS = [
     "corpus",
+    "names",
     "graph",
     "llm",
     "models",
@@ -15,6 +16,7 @@ ROOMS = [
     "generation",
     "training",
     "evaluation",
+    "reproduce",
     "cli",
 ]
 SHARED = {"errors", "config", "progress", "demo"}

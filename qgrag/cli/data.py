@@ -20,7 +20,7 @@ from qgrag.index.reader import Index
 from qgrag.llm.config import LLMConfig
 from qgrag.llm.load import load_language_model
 from qgrag.models.tokenizer import token_spans
-from qgrag.retrieval.qmkgf import QMKGFConfig
+from qgrag.retrieval.methods.qmkgf.retriever import QMKGFConfig
 from qgrag.training.bridge_questions import bridge_questions
 from qgrag.training.gold_pairs import (
     GoldQuestion,

@@ -21,18 +21,18 @@ from qgrag.cli.parsing import command_parser
 from qgrag.cli.show import show_problems
 from qgrag.config import from_plain, load_yaml, unknown_name
 from qgrag.errors import ConfigError, InputError
-from qgrag.evaluation.answer_report import answer_table
-from qgrag.evaluation.answering import AnswerRun, Measures, Writer, run_answers
-from qgrag.evaluation.answers import Language, check_language
+from qgrag.evaluation.answers.answering import AnswerRun, Measures, Writer, run_answers
+from qgrag.evaluation.answers.judging_table import Language, check_language
+from qgrag.evaluation.answers.meteor import load_meteor
+from qgrag.evaluation.answers.report import answer_table
 from qgrag.evaluation.bootstrap import BootstrapConfig
 from qgrag.evaluation.datasets import DATASETS, load_dataset
 from qgrag.evaluation.datasets.records import Dataset
 from qgrag.evaluation.datasets.sampling import sample_questions
-from qgrag.evaluation.harness import dataset_settings, run_evaluation, settings_of
-from qgrag.evaluation.meteor import load_meteor
 from qgrag.evaluation.metrics import DEFAULT_KS
-from qgrag.evaluation.report import summary_table
-from qgrag.evaluation.run_folder import RunFolder
+from qgrag.evaluation.runs.harness import dataset_settings, run_evaluation, settings_of
+from qgrag.evaluation.runs.report import summary_table
+from qgrag.evaluation.runs.run_folder import RunFolder
 from qgrag.generation.answers import AnswerConfig, AnswerWriter
 from qgrag.generation.correctness import CorrectnessJudge
 from qgrag.generation.local_answers import LocalAnswerWriter

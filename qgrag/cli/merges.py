@@ -8,8 +8,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from qgrag.cli.parsing import command_parser
-from qgrag.index.entity_merge import Merge
-from qgrag.index.merge_preview import preview_index_merges
+from qgrag.index.knowledge.entity_merge import Merge
+from qgrag.index.knowledge.merge_preview import preview_index_merges
 from qgrag.index.reader import Index
 
 EXAMPLES = """Show which names of an index were merged. With --similarity, show which names a build with that least

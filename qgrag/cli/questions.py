@@ -11,8 +11,8 @@ from qgrag.cli.llm_arguments import add_asking_arguments, cache_beside, named_pr
 from qgrag.cli.parsing import command_parser
 from qgrag.cli.show import show_problems, write_rows
 from qgrag.errors import InputError
+from qgrag.evaluation.answers.broad_questions import LLMQuestionMaker, LocalQuestionMaker, QFSConfig, QuestionMaker
 from qgrag.evaluation.datasets import DATASETS, load_documents
-from qgrag.evaluation.qfs import LLMQuestionMaker, LocalQuestionMaker, QFSConfig, QuestionMaker
 from qgrag.llm.budget_stop import StopAtBudget
 
 EXAMPLES = """Make questions that need an understanding of a whole corpus: 5 kinds of user, 5 tasks each, 5 questions a

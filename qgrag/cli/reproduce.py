@@ -14,18 +14,18 @@ from rich.table import Table
 from qgrag.cli.llm_arguments import add_llm_arguments, with_llm_arguments
 from qgrag.cli.parsing import command_parser, options_first
 from qgrag.errors import InputError, MissingComponentError, MissingExtraError
+from qgrag.evaluation.answers.meteor import Meteor, load_meteor
 from qgrag.evaluation.bootstrap import BootstrapConfig
-from qgrag.evaluation.meteor import Meteor, load_meteor
-from qgrag.evaluation.reproduce.columns import METEOR
-from qgrag.evaluation.reproduce.materials import NamedMaterials, SmokeMaterials
-from qgrag.evaluation.reproduce.recipe import Recipe, load_recipe, recipe_names
-from qgrag.evaluation.reproduce.report import Cells, as_markdown, side_by_side
-from qgrag.evaluation.reproduce.requirements import Need, needs_of
-from qgrag.evaluation.reproduce.running import RunPlaces, run_recipe
-from qgrag.evaluation.run_folder import write_json
+from qgrag.evaluation.runs.run_folder import write_json
 from qgrag.llm.budget_stop import StopAtBudget
 from qgrag.llm.load import load_language_model
 from qgrag.llm.model import LanguageModel
+from qgrag.reproduce.columns import METEOR
+from qgrag.reproduce.materials import NamedMaterials, SmokeMaterials
+from qgrag.reproduce.recipe import Recipe, load_recipe, recipe_names
+from qgrag.reproduce.report import Cells, as_markdown, side_by_side
+from qgrag.reproduce.requirements import Need, needs_of
+from qgrag.reproduce.running import RunPlaces, run_recipe
 
 DATA_VARIABLE = "QGRAG_DATA"
 ALL = "all"

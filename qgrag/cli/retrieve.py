@@ -12,8 +12,8 @@ from qgrag.cli.show import write_rows
 from qgrag.corpus.queries import Query, read_queries
 from qgrag.errors import InputError
 from qgrag.index.reader import Index
-from qgrag.retrieval.explain import explain as explain_result
-from qgrag.retrieval.explain_html import write_page
+from qgrag.retrieval.evidence.explain import explain as explain_result
+from qgrag.retrieval.evidence.explain_html import write_page
 from qgrag.retrieval.registry import RETRIEVERS, load_retriever
 from qgrag.retrieval.results import RetrievalResult
 

@@ -16,10 +16,10 @@ from qgrag.errors import ConfigError
 from qgrag.evaluation.bootstrap import BootstrapConfig
 from qgrag.evaluation.datasets import DATASETS
 from qgrag.evaluation.metrics import DEFAULT_KS
-from qgrag.evaluation.sweep_plots import plot_sweeps
-from qgrag.evaluation.sweep_points import Sweep, with_device
-from qgrag.evaluation.sweep_rows import Row
-from qgrag.evaluation.sweeps import run_sweep
+from qgrag.evaluation.sweep.plots import plot_sweeps
+from qgrag.evaluation.sweep.points import Sweep, with_device
+from qgrag.evaluation.sweep.rows import Row
+from qgrag.evaluation.sweep.sweeps import run_sweep
 
 EXAMPLES = """Measure one retriever over ranges of its parameters, as in the panels of QCG-RAG's figures 3 to 6.
 Each value is compared with the sweep's base, its first value or the one that base names, on the same questions. A sweep

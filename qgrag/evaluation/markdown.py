@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from qgrag.evaluation.summary import OVERALL, Summary, milliseconds_a_question
+from qgrag.evaluation.runs.summary import OVERALL, Summary, milliseconds_a_question
 
 NO_TOKENS = "0"
 

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from qgrag.corpus.records import Chunk
 from qgrag.corpus.sentences import split_sentences
-from qgrag.extraction.names import clean_model_name, find_name, name_key
 from qgrag.extraction.records import Extracted
 from qgrag.llm.records import Completion, CompletionError
+from qgrag.names.cleaning import clean_model_name, find_name, name_key
 
 T = TypeVar("T")
 

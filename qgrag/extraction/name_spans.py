@@ -5,12 +5,8 @@ from dataclasses import dataclass
 
 from spacy.tokens import Doc, Token
 
-VALUE_TYPES = frozenset(("DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL"))
-"""Entity types of spaCy that are values: they end a triple, but are no nodes that texts share."""
+from qgrag.names.vocabulary import PARTICLES, VALUE_TYPES
 
-_ROMANCE = ("de", "di", "da", "del", "della", "des", "do", "dos", "das", "du", "la", "le", "el", "y", "e")
-_OTHER = ("of", "the", "al", "bin", "ibn", "ben", "von", "van", "der", "den", "ten", "zu", "zum", "av", "af")
-PARTICLES = frozenset((*_ROMANCE, *_OTHER))
 _CALENDAR = frozenset(name.lower() for name in (*calendar.month_name, *calendar.day_name) if name)
 _MAX_TOKENS = 12
 

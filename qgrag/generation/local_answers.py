@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from torch import Tensor
 
 from qgrag.corpus.sentences import split_sentences
-from qgrag.extraction.local_query_steps import marginal_relevance
-from qgrag.extraction.name_spans import VALUE_TYPES, name_spans
+from qgrag.extraction.name_spans import name_spans
 from qgrag.extraction.spacy_pipeline import DEFAULT_PIPELINE, parse
 from qgrag.generation.answers import Answer, AnswerConfig, Citation
 from qgrag.generation.context import reader_views
+from qgrag.names.vocabulary import VALUE_TYPES
 from qgrag.retrieval.results import Hit, RetrievalResult
+from qgrag.retrieval.steps.local import marginal_relevance
 
 Encode = Callable[[Sequence[str]], Tensor]
 Told = tuple[int, Hit | None, str]

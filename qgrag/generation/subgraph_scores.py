@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pydantic import BaseModel, Field
 
 from qgrag.errors import ConfigError
-from qgrag.extraction.llm_implicit_nodes import triple_line
 from qgrag.extraction.records import Triple
 from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import Prompts
 from qgrag.llm.tokens import within_tokens
+from qgrag.retrieval.steps.llm_implicit_nodes import triple_line
 
 HIGHEST_MARK = 10
 

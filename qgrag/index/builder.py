@@ -22,7 +22,7 @@ from qgrag.index.config import IndexConfig, load_embedder
 from qgrag.index.documents import DocumentSet, compare, save_chunks
 from qgrag.index.extractions import LLM_CACHE, Extractors, load_stored, open_extractors, save_stored
 from qgrag.index.journal import Journal
-from qgrag.index.knowledge_graph import build_knowledge_graph
+from qgrag.index.knowledge.build import build_knowledge_graph
 from qgrag.index.lexical import LexicalIndex
 from qgrag.index.manifest import MANIFEST, Manifest, write_manifest
 from qgrag.index.query_graph import build_query_graph

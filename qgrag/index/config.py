@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from qgrag.corpus.chunking import ChunkConfig
-from qgrag.index.knowledge_graph import KnowledgeGraphConfig
+from qgrag.index.knowledge.build import KnowledgeGraphConfig
 from qgrag.index.lexical import LexicalConfig
 from qgrag.index.query_graph import QueryGraphConfig
 from qgrag.index.vectors import VectorConfig

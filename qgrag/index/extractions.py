@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from qgrag.corpus.records import Chunk
-from qgrag.extraction.llm_entities import LLMEntityExtractor
-from qgrag.extraction.llm_questions import LLMQuestionGenerator
-from qgrag.extraction.llm_questions_and_sentences import LLMQuestionsAndSentences
-from qgrag.extraction.llm_triples import LLMTripleExtractor
-from qgrag.extraction.local_facts import LocalFactExtractor
-from qgrag.extraction.local_questions import LocalQuestionConfig, LocalQuestionGenerator
+from qgrag.extraction.facts.llm_entities import LLMEntityExtractor
+from qgrag.extraction.facts.llm_triples import LLMTripleExtractor
+from qgrag.extraction.facts.local_facts import LocalFactExtractor
+from qgrag.extraction.questions.llm_questions import LLMQuestionGenerator
+from qgrag.extraction.questions.llm_questions_and_sentences import LLMQuestionsAndSentences
+from qgrag.extraction.questions.local_questions import LocalQuestionConfig, LocalQuestionGenerator
 from qgrag.extraction.records import (
     Description,
     FactExtractor,
@@ -24,7 +24,7 @@ from qgrag.extraction.records import (
 )
 from qgrag.index.config import IndexConfig
 from qgrag.index.journal import SCHEMA, Journal
-from qgrag.index.knowledge_graph import KnowledgeGraphConfig
+from qgrag.index.knowledge.build import KnowledgeGraphConfig
 from qgrag.index.query_graph import QueryGraphConfig
 from qgrag.index.reuse import CachedExtraction
 from qgrag.index.storage import read_table, write_table

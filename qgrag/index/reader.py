@@ -9,7 +9,7 @@ from qgrag.corpus.records import Chunk
 from qgrag.errors import IndexFormatError, MissingComponentError, ModelNotFoundError
 from qgrag.index.config import IndexConfig, load_embedder
 from qgrag.index.documents import DocumentSet, load_chunks
-from qgrag.index.knowledge_graph import KnowledgeGraph
+from qgrag.index.knowledge.build import KnowledgeGraph
 from qgrag.index.lexical import LexicalIndex
 from qgrag.index.manifest import Manifest, read_manifest
 from qgrag.index.query_graph import QueryGraph

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from qgrag.extraction.query_steps import QueryEntities
 from qgrag.graph import CSR, Ragged
 from qgrag.graph.ragged import pieces
 from qgrag.graph.top import rank_within
-from qgrag.index.knowledge_graph import KnowledgeGraph
+from qgrag.index.knowledge.build import KnowledgeGraph
 from qgrag.index.vectors import VectorIndex
 from qgrag.retrieval.base import Ranking
-from qgrag.retrieval.entity_linking import Encode, EntityLinker, Link
+from qgrag.retrieval.linking.linker import Encode, EntityLinker, Link
+from qgrag.retrieval.steps.protocols import QueryEntities
 
 BYTES_A_SLOT = 64
 

@@ -12,22 +12,22 @@ from qgrag.index.reader import Index
 from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import Prompts
 from qgrag.retrieval.base import Retriever
-from qgrag.retrieval.llm_steps import MakeStep, llm_steps
+from qgrag.retrieval.steps.registry import MakeStep, llm_steps
 
 RETRIEVERS = {
-    "naive": ("qgrag.retrieval.naive", "NaiveRetriever", None),
-    "bm25": ("qgrag.retrieval.bm25", "BM25Retriever", None),
-    "hybrid": ("qgrag.retrieval.hybrid", "HybridRetriever", "HybridConfig"),
-    "qcg": ("qgrag.retrieval.qcg", "QCGRetriever", "QCGConfig"),
-    "dual": ("qgrag.retrieval.dual", "DualRetriever", "DualConfig"),
-    "fg": ("qgrag.retrieval.fg", "FGRetriever", "FGConfig"),
-    "qmkgf": ("qgrag.retrieval.qmkgf", "QMKGFRetriever", "QMKGFConfig"),
-    "ensemble": ("qgrag.retrieval.ensemble", "EnsembleRetriever", "EnsembleConfig"),
-    "d2q": ("qgrag.retrieval.d2q", "D2QRetriever", "D2QConfig"),
-    "d2q--": ("qgrag.retrieval.d2q", "D2QMinusRetriever", "D2QConfig"),
-    "kg": ("qgrag.retrieval.kg", "KGRetriever", "KGConfig"),
-    "rerank": ("qgrag.retrieval.rerank", "RerankRetriever", "RerankConfig"),
-    "llm-only": ("qgrag.retrieval.llm_only", "LLMOnlyRetriever", None),
+    "naive": ("qgrag.retrieval.methods.naive", "NaiveRetriever", None),
+    "bm25": ("qgrag.retrieval.methods.bm25", "BM25Retriever", None),
+    "hybrid": ("qgrag.retrieval.methods.hybrid", "HybridRetriever", "HybridConfig"),
+    "qcg": ("qgrag.retrieval.methods.qcg", "QCGRetriever", "QCGConfig"),
+    "dual": ("qgrag.retrieval.methods.dual.retriever", "DualRetriever", "DualConfig"),
+    "fg": ("qgrag.retrieval.methods.fg.retriever", "FGRetriever", "FGConfig"),
+    "qmkgf": ("qgrag.retrieval.methods.qmkgf.retriever", "QMKGFRetriever", "QMKGFConfig"),
+    "ensemble": ("qgrag.retrieval.methods.ensemble", "EnsembleRetriever", "EnsembleConfig"),
+    "d2q": ("qgrag.retrieval.methods.d2q", "D2QRetriever", "D2QConfig"),
+    "d2q--": ("qgrag.retrieval.methods.d2q", "D2QMinusRetriever", "D2QConfig"),
+    "kg": ("qgrag.retrieval.methods.kg", "KGRetriever", "KGConfig"),
+    "rerank": ("qgrag.retrieval.methods.rerank", "RerankRetriever", "RerankConfig"),
+    "llm-only": ("qgrag.retrieval.methods.llm_only", "LLMOnlyRetriever", None),
 }
 STANDARD = tuple(name for name in RETRIEVERS if name not in ("d2q", "d2q--", "kg", "rerank", "llm-only"))
 """What is measured where nobody says otherwise: all but the further baselines."""

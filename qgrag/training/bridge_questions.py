@@ -5,10 +5,10 @@ import re
 from collections.abc import Sequence
 
 from qgrag.errors import InputError
-from qgrag.extraction.local_facts import MENTIONS, MENTIONS_CJK
+from qgrag.extraction.facts.local_facts import MENTIONS, MENTIONS_CJK
 from qgrag.extraction.spacy_pipeline import is_cjk
-from qgrag.extraction.topic import base_name
 from qgrag.index.reader import Index
+from qgrag.names.titles import base_name
 from qgrag.training.gold_pairs import GoldQuestion
 from qgrag.training.pairs import TrainingPair
 

@@ -4,8 +4,8 @@ from qgrag.cli.main import main
 from qgrag.corpus.records import Document
 from qgrag.index.builder import build_index
 from qgrag.index.config import IndexConfig
-from qgrag.index.entity_merge import EntityMergeConfig
-from qgrag.index.knowledge_graph import KnowledgeGraphConfig
+from qgrag.index.knowledge.build import KnowledgeGraphConfig
+from qgrag.index.knowledge.entity_merge import EntityMergeConfig
 from qgrag.index.reader import Index
 
 TEXTS = {

@@ -6,16 +6,16 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from qgrag.corpus.records import Chunk
-from qgrag.extraction.llm_entities import LLMEntityExtractor
-from qgrag.extraction.llm_implicit_nodes import LLMImplicitNodes
-from qgrag.extraction.llm_query_entities import LLMQueryEntities
-from qgrag.extraction.llm_questions import LLMQuestionGenerator
-from qgrag.extraction.llm_triples import VAGUE_RELATIONS, LLMTripleExtractor
-from qgrag.extraction.names import clean_name, find_name, name_key
+from qgrag.extraction.facts.llm_entities import LLMEntityExtractor
+from qgrag.extraction.facts.llm_triples import VAGUE_RELATIONS, LLMTripleExtractor
+from qgrag.extraction.questions.llm_questions import LLMQuestionGenerator
 from qgrag.extraction.records import Facts, Triple
 from qgrag.llm.interpret import interpret
 from qgrag.llm.model import StepEstimate
 from qgrag.llm.records import Completion, Conversation, Reply
+from qgrag.names.cleaning import clean_name, find_name, name_key
+from qgrag.retrieval.steps.llm_implicit_nodes import LLMImplicitNodes
+from qgrag.retrieval.steps.llm_query_entities import LLMQueryEntities
 
 
 class Parrot:

@@ -6,15 +6,15 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qgrag.extraction.llm_entity_questions import LLMEntityQuestions
-from qgrag.extraction.llm_entity_summaries import LLMEntitySummaries
-from qgrag.extraction.names import name_key
 from qgrag.extraction.records import Triple
 from qgrag.generation.answers import AnswerWriter
 from qgrag.generation.correctness import CorrectnessJudge
 from qgrag.generation.pairwise import CRITERIA, PairwiseJudge
 from qgrag.generation.subgraph_scores import SubgraphJudge
+from qgrag.names.cleaning import name_key
 from qgrag.retrieval.results import Hit, RetrievalResult
+from qgrag.retrieval.steps.llm_entity_questions import LLMEntityQuestions
+from qgrag.retrieval.steps.llm_entity_summaries import LLMEntitySummaries
 from tests.extraction.test_llm_fuzz import Parrot
 
 odd = st.one_of(

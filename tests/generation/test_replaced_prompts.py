@@ -7,14 +7,10 @@ from pathlib import Path
 import pytest
 
 from qgrag.corpus.records import Chunk, Document
-from qgrag.evaluation.qfs import LLMQuestionMaker
-from qgrag.extraction.llm_entities import LLMEntityExtractor
-from qgrag.extraction.llm_entity_questions import LLMEntityQuestions
-from qgrag.extraction.llm_entity_summaries import LLMEntitySummaries
-from qgrag.extraction.llm_implicit_nodes import LLMImplicitNodes
-from qgrag.extraction.llm_query_entities import LLMQueryEntities
-from qgrag.extraction.llm_questions import LLMQuestionGenerator
-from qgrag.extraction.llm_triples import LLMTripleExtractor
+from qgrag.evaluation.answers.broad_questions import LLMQuestionMaker
+from qgrag.extraction.facts.llm_entities import LLMEntityExtractor
+from qgrag.extraction.facts.llm_triples import LLMTripleExtractor
+from qgrag.extraction.questions.llm_questions import LLMQuestionGenerator
 from qgrag.extraction.records import Triple
 from qgrag.generation.answers import AnswerConfig, AnswerWriter
 from qgrag.generation.correctness import CorrectnessJudge
@@ -24,6 +20,10 @@ from qgrag.llm.config import Sampling
 from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import PLACEHOLDERS, REPLACEABLE, PromptConfig, Prompts
 from qgrag.retrieval.results import Hit, RetrievalResult
+from qgrag.retrieval.steps.llm_entity_questions import LLMEntityQuestions
+from qgrag.retrieval.steps.llm_entity_summaries import LLMEntitySummaries
+from qgrag.retrieval.steps.llm_implicit_nodes import LLMImplicitNodes
+from qgrag.retrieval.steps.llm_query_entities import LLMQueryEntities
 from tests.llm.server import Answer, Call, connected, say, serving
 
 CHUNKS = [Chunk("a", 0, 0, 29, "Mira Tolland lives in Port Esk.", "Port Esk")]

@@ -14,7 +14,7 @@ from qgrag.errors import BuildStoppedError, ConfigError, IndexFormatError
 from qgrag.index.builder import build_index, plan_index
 from qgrag.index.config import IndexConfig
 from qgrag.index.extractions import LLM_CACHE
-from qgrag.index.knowledge_graph import KnowledgeGraphConfig
+from qgrag.index.knowledge.build import KnowledgeGraphConfig
 from qgrag.index.query_graph import QueryGraphConfig
 from qgrag.index.reader import Index
 from qgrag.llm.config import LLMConfig, Pace

@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerFast
 
 from qgrag.corpus.records import Chunk
 from qgrag.errors import ModelNotFoundError
-from qgrag.extraction.llm_triples import LLMTripleExtractor
+from qgrag.extraction.facts.llm_triples import LLMTripleExtractor
 from qgrag.generation.answers import AnswerWriter
 from qgrag.llm.cached_model import CachedLanguageModel
 from qgrag.llm.config import InProcess, LLMConfig, Sampling

@@ -19,7 +19,7 @@ import pytest
 from pydantic import BaseModel
 
 from qgrag.corpus.records import Chunk
-from qgrag.extraction.llm_triples import LLMTripleExtractor
+from qgrag.extraction.facts.llm_triples import LLMTripleExtractor
 from qgrag.generation.answers import AnswerWriter
 from qgrag.llm.cached_model import CachedLanguageModel
 from qgrag.llm.config import LLMConfig, Pace, Sampling

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from qgrag.corpus.records import Chunk
 from qgrag.extraction.records import Description, Facts, Mention, Triple
-from qgrag.index.knowledge_graph import KnowledgeGraph, KnowledgeGraphConfig, build_knowledge_graph
+from qgrag.index.knowledge.build import KnowledgeGraph, KnowledgeGraphConfig, build_knowledge_graph
 from qgrag.index.vectors import VectorIndex
 
 DIMENSION = 6

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from qgrag.config import from_plain, load_yaml
-from qgrag.retrieval.dual import DualConfig
-from qgrag.retrieval.ensemble import EnsembleConfig
-from qgrag.retrieval.fg import FGConfig
-from qgrag.retrieval.qmkgf import QMKGFConfig
+from qgrag.retrieval.methods.dual.retriever import DualConfig
+from qgrag.retrieval.methods.ensemble import EnsembleConfig
+from qgrag.retrieval.methods.fg.retriever import FGConfig
+from qgrag.retrieval.methods.qmkgf.retriever import QMKGFConfig
 
 FOLDER = Path(__file__).resolve().parents[2] / "configs" / "retrieval"
 

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from qgrag.corpus.records import Chunk
-from qgrag.index.knowledge_graph_tables import (
+from qgrag.index.knowledge.graph import (
     DESCRIPTION_SCHEMA,
     ENTITY_SCHEMA,
     MENTION_SCHEMA,
@@ -23,9 +23,9 @@ from qgrag.index.knowledge_graph_tables import (
     KnowledgeGraph,
 )
 from qgrag.index.vectors import VectorIndex
-from qgrag.retrieval.dual import DualConfig, DualRetriever
-from qgrag.retrieval.fg import FGConfig, FGRetriever
-from qgrag.retrieval.qmkgf import QMKGFConfig, QMKGFRetriever
+from qgrag.retrieval.methods.dual.retriever import DualConfig, DualRetriever
+from qgrag.retrieval.methods.fg.retriever import FGConfig, FGRetriever
+from qgrag.retrieval.methods.qmkgf.retriever import QMKGFConfig, QMKGFRetriever
 
 SPOKES = 100_000
 CHUNKS = 1_000

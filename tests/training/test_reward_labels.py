@@ -7,7 +7,7 @@ from qgrag.cli.data import run
 from qgrag.errors import InputError
 from qgrag.extraction.records import Triple
 from qgrag.generation.subgraph_scores import SubgraphScore
-from qgrag.retrieval.qmkgf import QMKGFConfig
+from qgrag.retrieval.methods.qmkgf.retriever import QMKGFConfig
 from qgrag.training import reward_labels
 from qgrag.training.gold_pairs import GoldQuestion
 from qgrag.training.reward_examples import LabelledSubgraph, RewardExample, best_shares, read_rewards

@@ -1,0 +1,116 @@
+"""Pairwise comparison of two retrievers' answers: win rates in both orders, agreement and position bias."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from qgrag.evaluation.answers.verdicts import fingerprint, is_about
+from qgrag.evaluation.bootstrap import BootstrapConfig, mean_intervals
+from qgrag.evaluation.datasets.records import Dataset
+from qgrag.evaluation.runs.by_question import complete_records
+from qgrag.evaluation.runs.run_folder import COMPARISONS_PATTERN, RunFolder
+from qgrag.generation.pairwise import CRITERIA, SWAPPED, Comparison
+from qgrag.llm.usage import measure
+
+Records = Sequence[Mapping[str, Any]]
+ComparePairs = Callable[[Sequence[str], Sequence[str], Sequence[str]], list[Comparison]]
+
+
+@dataclass(frozen=True, slots=True)
+class WinRates:
+    """What a judge thought of two retrievers' answers to the same questions, by criterion.
+
+    Args:
+        rates: share of the orders that the first retriever won, a tie counting half, averaged over the questions judged
+            in both, so that a judge's liking for a place cancels out; with the ends of its interval: {"mean", "low",
+            "high"}. 0.5 means that neither is better.
+        agreement: share of the questions judged in both orders in which both name the same answer, or a tie.
+        position_bias: of all orders judged, the share won by the answer shown first minus that won by the one shown
+            second; 0 for a judge that does not mind, 1 for one that always takes the first.
+        questions: with at least one usable judgement.
+        both_orders: with two.
+        failed_orders: requests without a usable judgement.
+    """
+
+    rates: dict[str, dict[str, float]]
+    agreement: dict[str, float]
+    position_bias: dict[str, float]
+    questions: int
+    both_orders: int
+    failed_orders: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def compare_all(
+    dataset: Dataset,
+    answers: Mapping[str, Records],
+    compare_with: str,
+    judge: ComparePairs,
+    folder: RunFolder,
+    batch: int,
+) -> None:
+    """Judge `compare_with`'s answers against those of every other retriever, resumable by question.
+
+    Of each pair `comparisons-A-vs-B.jsonl` gets a record a question, whose shares are those of `compare_with`, A. A
+    pair that was not judged in both orders, or whose answers changed since, is judged anew.
+    """
+    ids = [question.id for question in dataset.questions]
+    for other in answers:
+        if other == compare_with:
+            continue
+        name = pair_name(compare_with, other)
+        pairs = [(a["answer"], b["answer"]) for a, b in zip(answers[compare_with], answers[other], strict=True)]
+
+        def judged(positions: Sequence[int], pairs: list[tuple[str, str]] = pairs) -> list[Mapping[str, Any]]:
+            queries = [dataset.questions[i].text for i in positions]
+            with measure() as meter:
+                comparisons = judge(queries, [pairs[i][0] for i in positions], [pairs[i][1] for i in positions])
+            return [
+                {"id": ids[i], "of": fingerprint(*pairs[i]), **asdict(comparison), "usage": meter.to_dict(query)}
+                for i, query, comparison in zip(positions, queries, comparisons, strict=True)
+            ]
+
+        def stale(position: int, record: Mapping[str, Any], pairs: list[tuple[str, str]] = pairs) -> bool:
+            return record["judged"] < 2 or not is_about(record, *pairs[position])
+
+        complete_records(folder, name, COMPARISONS_PATTERN, ids, judged, stale, batch=batch, title=f"Comparing {name}")
+
+
+def pair_name(first: str, second: str) -> str:
+    """Of the comparison of two retrievers' answers: in file names and in figures."""
+    return f"{first}-vs-{second}"
+
+
+def summarise_comparisons(records: Records, bootstrap: BootstrapConfig) -> WinRates:
+    """Reduce the judgements of one pair of retrievers."""
+    both = [record for record in records if record["judged"] == 2]
+    orders = [place for record in records for place in record["places"] if place]
+    rates: dict[str, dict[str, float]] = {}
+    if both:
+        values = np.array([[record["scores"][c] for c in CRITERIA] for record in both])
+        low, high = mean_intervals(values, bootstrap)
+        rates = {
+            c: {"mean": float(values[:, i].mean()), "low": float(low[i]), "high": float(high[i])}
+            for i, c in enumerate(CRITERIA)
+        }
+    return WinRates(
+        rates,
+        {c: _share(record["places"][0][c] == SWAPPED[record["places"][1][c]] for record in both) for c in CRITERIA}
+        if both
+        else {},
+        {c: _share(p[c] == "1" for p in orders) - _share(p[c] == "2" for p in orders) for c in CRITERIA}
+        if orders
+        else {},
+        sum(record["judged"] > 0 for record in records),
+        len(both),
+        sum(2 - record["judged"] for record in records),
+    )
+
+
+def _share(hits: Any) -> float:
+    values = list(hits)
+    return sum(values) / len(values)

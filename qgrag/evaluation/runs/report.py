@@ -1,0 +1,81 @@
+"""A run's figures as tables for the terminal."""
+
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from qgrag.evaluation.runs.summary import Summary, milliseconds_a_question
+
+LABELS = {
+    "recall": "R",
+    "all_evidence": "All",
+    "mrr": "MRR",
+    "ndcg": "nDCG",
+    "hit": "Hit",
+    "precision": "P",
+    "f1": "F1",
+}
+
+
+def default_columns(ks: Sequence[int]) -> list[str]:
+    """Recall at every cut-off, all-evidence at every cut-off above 1, MRR and nDCG at the largest."""
+    return [
+        *(f"recall@{k}" for k in ks),
+        *(f"all_evidence@{k}" for k in ks if k > 1),
+        f"mrr@{max(ks)}",
+        f"ndcg@{max(ks)}",
+    ]
+
+
+def summary_table(summary: Summary, columns: Sequence[str] | None = None) -> RenderableType:
+    """One table a group, a row a retriever, the best value of each column in bold, and the time a question
+    below.
+
+    Args:
+        summary: of a run.
+        columns: names of metrics, `default_columns` if not given.
+
+    Returns:
+        For `rich.console.Console.print`.
+    """
+    columns = columns or default_columns(summary.settings["ks"])
+    parts: list[RenderableType] = []
+    for group in summary.shown_groups():
+        parts += [_group_table(summary, group, columns), Text()]
+    parts.append(Text("R: recall. All: share of questions for which every gold document was found."))
+    left_out = summary.counts["overall"]["without_gold"]
+    if left_out:
+        parts.append(Text(f"{left_out} questions without gold documents are in no figure."))
+    if summary.problems:
+        parts.append(Text(f"{len(summary.problems)} problems with the data are listed in the summary."))
+    for name, timing in summary.timings["retrievers"].items():
+        per_question = milliseconds_a_question(timing)
+        parts.append(Text(f"{name}: {per_question:.1f} ms a question, {timing['first']:.1f} s for the first"))
+    parts.append(Text("The first question waits for models to load and for what a retriever prepares once."))
+    return Group(*parts)
+
+
+def _group_table(summary: Summary, group: str, columns: Sequence[str]) -> Table:
+    counts = summary.counts[group]
+    table = Table(
+        title=f"{summary.settings['dataset']['name']}, {group}: {counts['measured']} questions",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        padding=0,
+        show_edge=False,
+    )
+    table.add_column("retriever", overflow="fold")
+    for column in columns:
+        measure, _, k = column.partition("@")
+        table.add_column(f"{LABELS[measure]}\n@{k}", justify="right", min_width=5)
+    best = {column: max(figures[group][column] for figures in summary.retrievers.values()) for column in columns}
+    for name, figures in summary.retrievers.items():
+        values = figures[group]
+        cells = (
+            Text(f"{values[column]:.3f}", style="bold" if values[column] == best[column] else "") for column in columns
+        )
+        table.add_row(name, *cells)
+    return table

@@ -1,0 +1,9 @@
+"""Words and types that decide what a name is."""
+
+VALUE_TYPES = frozenset(("DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL"))
+"""Entity types of spaCy that are values: they end a triple, but are no nodes that texts share."""
+
+_ROMANCE = ("de", "di", "da", "del", "della", "des", "do", "dos", "das", "du", "la", "le", "el", "y", "e")
+_OTHER = ("of", "the", "al", "bin", "ibn", "ben", "von", "van", "der", "den", "ten", "zu", "zum", "av", "af")
+PARTICLES = frozenset((*_ROMANCE, *_OTHER))
+"""Small words that may stand inside a name."""

@@ -1,0 +1,304 @@
+"""DualGraphRAG: one-hop triples and shortest paths around the nodes that a query names or implies."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from qgrag.errors import ConfigError
+from qgrag.extraction.records import Triple
+from qgrag.graph import Paths, Ragged, drop_contained, shortest_paths, to_csr
+from qgrag.index.knowledge.build import MAY_BE
+from qgrag.index.reader import Index
+from qgrag.retrieval.base import Ranking, Retriever
+from qgrag.retrieval.graph_steps import (
+    LinkedQueries,
+    OneHop,
+    dense_fallback,
+    link_entities,
+    one_hop,
+    top_per_group,
+)
+from qgrag.retrieval.linking.linker import EntityLinker, EntityLinkerConfig
+from qgrag.retrieval.methods.dual.evidence import dual_evidence
+from qgrag.retrieval.pair_scores import paired_dots
+from qgrag.retrieval.pooling import Pooling, pool_pairs, top_pairs
+from qgrag.retrieval.steps.protocols import ImplicitNodes, QueryEntities
+
+
+@dataclass(frozen=True)
+class DualConfig:
+    """Retrieval by DualGraphRAG (section 3.3) and how its views rank chunks.
+
+    Args:
+        implicit_nodes: nodes that the query only hints at, at most (the paper: 3); 0 leaves the step out.
+        triples: whether the one-hop triples of all nodes are a view.
+        paths: whether the shortest paths between all nodes are one.
+        max_triples: triples shown of a node, those whose relation is most similar to the query. The paper has
+            no bound; a hub would drown the others.
+        max_hops: longest path.
+        paths_per_pair: paths kept of two nodes.
+        touch_weight: what an implicit node gains for each further node of the query that it is joined to.
+        implicit_weight: weight of the best implicit node beside an entity of the query, which has 1.
+        specificity: power of log(1 + C / df) / log(1 + C) by which a node's weight shrinks, for C chunks of which df
+            mention it: a hub must not drown the rest. 0 leaves weights as they are.
+        triple_base: what a triple counts for besides the similarity of its relation to the query.
+        about_weight: what it counts that a chunk's title is one of the nodes.
+        other_weight: what a triple counts for a chunk whose title is its other end.
+        path_weight: what a step of a path counts for the chunks that say it, divided by the path's length.
+        dense_weight: weight of the passage's cosine with the query among the chunks found.
+        linking: how names become nodes.
+    """
+
+    implicit_nodes: int = 3
+    triples: bool = True
+    paths: bool = True
+    max_triples: int = 50
+    max_hops: int = 4
+    paths_per_pair: int = 1
+    touch_weight: float = 0.1
+    implicit_weight: float = 0.6
+    specificity: float = 1.0
+    triple_base: float = 0.3
+    about_weight: float = 0.5
+    other_weight: float = 0.5
+    path_weight: float = 0.1
+    dense_weight: float = 0.1
+    linking: EntityLinkerConfig = field(default_factory=EntityLinkerConfig)
+
+    def __post_init__(self) -> None:
+        if self.implicit_nodes < 0:
+            raise ConfigError(f"dual.implicit_nodes must be 0 or more, not {self.implicit_nodes}")
+        for name in ("max_triples", "max_hops", "paths_per_pair"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"dual.{name} must be at least 1, not {getattr(self, name)}")
+        weights = ("touch", "implicit", "about", "other", "path", "dense")
+        for name in (*(f"{weight}_weight" for weight in weights), "triple_base", "specificity"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"dual.{name} must be 0 or more, not {getattr(self, name)}")
+        if not (self.triples or self.paths):
+            raise ConfigError("dual.triples and dual.paths are both off; one view at least must be on")
+
+
+@dataclass(frozen=True)
+class Views:
+    """What DualGraphRAG retrieves for a batch of B queries.
+
+    Args:
+        linked: the explicit nodes.
+        nodes: explicit, then implicit nodes, then titles that a plain name among them may mean.
+        weights: float32, one for each of `nodes.values`.
+        kinds: int8, one for each: 0 explicit, 1 implicit, 2 namesake.
+        triples: the one-hop view, each triple once a node.
+        paths: the shortest-path view.
+    """
+
+    linked: LinkedQueries
+    nodes: Ragged
+    weights: Tensor
+    kinds: Tensor
+    triples: OneHop
+    paths: Paths
+
+
+class DualRetriever(Retriever):
+    """Chunks by the triples and paths that they support.
+
+    Without an LLM, explicit nodes are the names in the query that the graph knows, and implicit nodes are the
+    ends of their triples whose relation is most similar to the query.
+
+    Args:
+        index: with a knowledge graph.
+        config: see there.
+        entities: takes names from queries in place of the graph's own names.
+        implicit: chooses implicit nodes in place of relation similarity.
+    """
+
+    name = "dual"
+    reads = "views"
+
+    def __init__(
+        self,
+        index: Index,
+        config: DualConfig | None = None,
+        *,
+        entities: QueryEntities | None = None,
+        implicit: ImplicitNodes | None = None,
+    ) -> None:
+        super().__init__(index)
+        self.config = config or DualConfig()
+        self.graph = index.knowledge_graph
+        self._entities = entities
+        self._implicit = implicit
+        self._csr = to_csr(self.graph.edge_index, num_nodes=self.graph.num_entities, undirected=True)
+
+    @cached_property
+    def _linker(self) -> EntityLinker:
+        return EntityLinker(self.graph, self.config.linking)
+
+    @cached_property
+    def _namesakes(self) -> Any:
+        """Edges from a plain name to the titles that it may mean."""
+        may_be = torch.tensor([relation == MAY_BE for relation in self.graph.relations], dtype=torch.bool)
+        return to_csr(self.graph.edge_index[:, may_be], num_nodes=self.graph.num_entities)
+
+    @cached_property
+    def _specificity(self) -> Tensor:
+        """1 for an entity that one chunk mentions, near 0 for one that all do; float32 [E]."""
+        size = torch.tensor(max(2.0, len(self.index.chunks)))
+        frequency = torch.bincount(self.graph.mention_index[0], minlength=self.graph.num_entities).clamp(min=1)
+        return torch.log(1 + size / frequency) / torch.log(1 + size)
+
+    @cached_property
+    def _titles(self) -> Any:
+        """From each entity to the chunks that it is the title of, as columns after the entities."""
+        titled = self.graph.mention_titled
+        entity, chunk = self.graph.mention_index[:, titled]
+        size = max(self.graph.num_entities, len(self.index.chunks))
+        return to_csr(torch.stack([entity, chunk]), num_nodes=size)
+
+    def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
+        assert vectors is not None
+        views = self.views(queries, vectors)
+        query, chunk, score = self.score_chunks(views, vectors)
+        chunks, scores = top_pairs(query, chunk, score, len(queries), top_k)
+        evidence, brought = dual_evidence(self.graph, self.index, views, chunks, self._titles)
+        ranking = Ranking(chunks, scores, evidence, brought)
+        return dense_fallback(ranking, views.linked.linked, vectors, self.index.passages, top_k, "triple or title")
+
+    def views(self, queries: Sequence[str], vectors: Tensor) -> Views:
+        """Both views of a batch; vectors are float32 [B, d]."""
+        relations = vectors @ self.graph.relation_vectors.T
+
+        def similarity(query: Tensor, triple: Tensor) -> Tensor:
+            return relations[query, self.graph.relation_ids[triple]]
+
+        linked = link_entities(queries, self._linker, self.index.embedder.encode, self._entities)
+        hop = one_hop(self._csr, linked.nodes, similarity, self.config.max_triples)
+        parts = [(linked.nodes.batch(), linked.nodes.values, linked.weights, 0)]
+        if self.config.implicit_nodes:
+            choose = self._choose_by_step if self._implicit else self._choose_by_relation
+            parts.append((*choose(queries, linked, hop), 1))
+        for query, node, weight, _ in tuple(parts):
+            owner, slot = self._namesakes.slots(node)
+            parts.append((query[owner], self._namesakes.col[slot], weight[owner], 2))
+        nodes, weights, kinds = _distinct_nodes(parts, len(queries), self.graph.num_entities)
+        weights = weights * self._specificity[nodes.values] ** self.config.specificity
+        hop = one_hop(self._csr, nodes, similarity, self.config.max_triples)
+        if not self.config.triples:
+            hop = OneHop(*(column[:0] for column in hop))
+        seeds = nodes if self.config.paths else Ragged(nodes.values[:0], torch.zeros_like(nodes.ptr))
+        paths = shortest_paths(
+            self._csr, seeds, max_hops=self.config.max_hops, max_paths_per_pair=self.config.paths_per_pair
+        )
+        return Views(linked, nodes, weights, kinds, hop, drop_contained(paths))
+
+    def _choose_by_relation(
+        self, queries: Sequence[str], linked: LinkedQueries, hop: OneHop
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Other ends of the nodes' triples: best relation to the query, plus what further nodes they touch.
+
+        Returns query, node and weight of each choice; the weight is relative to the query's best choice.
+        """
+        size = self.graph.num_entities
+        own = linked.nodes.batch() * size + linked.nodes.values
+        fits = self.graph.mentioned[hop.other] & ~torch.isin(hop.query * size + hop.other, own)
+        query, other, best = pool_pairs(hop.query[fits], hop.other[fits], hop.similarity[fits], size, "max")
+        touching = torch.unique(torch.stack([hop.query[fits] * size + hop.other[fits], hop.node[fits]]), dim=1)[0]
+        _, touches = torch.unique(touching, return_counts=True)
+        score = (best + self.config.touch_weight * (touches - 1)).clamp(min=0.05)
+        kept = top_per_group(query, score, self.config.implicit_nodes)
+        query, other, score = query[kept], other[kept], score[kept]
+        first = torch.zeros(len(queries)).scatter_reduce_(0, query, score, "amax")
+        return query, other, self.config.implicit_weight * score / first[query].clamp(min=1e-9)
+
+    def _choose_by_step(
+        self, queries: Sequence[str], linked: LinkedQueries, hop: OneHop
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The choices of the step given, as far as they are ends of the triples shown to it; equal weights."""
+        names, relations = self.graph.names, self.graph.relations
+        heads, tails = self.graph.edge_index
+        shown: list[list[Triple]] = [[] for _ in queries]
+        ends: list[dict[str, int]] = [{} for _ in queries]
+        for query, triple in dict.fromkeys(zip(hop.query.tolist(), hop.triple.tolist(), strict=True)):
+            head, tail = int(heads[triple]), int(tails[triple])
+            shown[query].append(Triple(names[head], relations[triple], names[tail]))
+            ends[query] |= {names[head]: head, names[tail]: tail}
+        given = [[link.name for link in row] for row in linked.links]
+        assert self._implicit is not None
+        chosen = self._implicit(queries, given, shown)
+        rows = [
+            (query, ends[query][name])
+            for query, row in enumerate(chosen)
+            for name in row[: self.config.implicit_nodes]
+            if name in ends[query] and name not in given[query]
+        ]
+        query, node = torch.tensor(rows, dtype=torch.long).view(-1, 2).T
+        return query, node, torch.full((len(rows),), self.config.implicit_weight)
+
+    def score_chunks(self, views: Views, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Score of every (query, chunk) that a view supports: query [P], chunk [P], float32 [P].
+
+        The sum over a query's nodes, each times its weight, of what its three best triples from the chunk
+        count on average, and of `about_weight` where the chunk bears the node's name; at least what a triple
+        counts for the chunk titled with its other end; plus what the steps of paths count, and the passage's
+        cosine.
+        """
+        c, size = self.config, len(self.index.chunks)
+        batch, weight = views.nodes.batch(), views.weights
+        hop = views.triples
+        value = weight[hop.place] * (c.triple_base + hop.similarity.clamp(min=0))
+        chunks, ptr = self.graph.triple_chunks
+        owner, chunk = _members(hop.triple, chunks, ptr)
+        group = hop.place[owner] * size + chunk
+        kept = top_per_group(group, value[owner], 3)
+        said = (hop.query[owner[kept]], chunk[kept], value[owner[kept]] / 3)
+        owner, slot = self._titles.slots(views.nodes.values)
+        about = (batch[owner], self._titles.col[slot], c.about_weight * weight[owner])
+        steps = self._path_values(views.paths)
+        query, chunk, score = _pooled((said, about, steps), size, "sum")
+        owner, slot = self._titles.slots(hop.other)
+        other = (hop.query[owner], self._titles.col[slot], c.other_weight * value[owner])
+        query, chunk, score = _pooled(((query, chunk, score), other), size, "max")
+        passages = self.index.passages.vectors
+        return query, chunk, score + c.dense_weight * paired_dots(vectors, query, passages, chunk)
+
+    def _path_values(self, paths: Paths) -> tuple[Tensor, Tensor, Tensor]:
+        chunks, ptr = self.graph.triple_chunks
+        path = paths.edges.batch()
+        value = self.config.path_weight / paths.edges.counts()[path].float()
+        owner, chunk = _members(paths.edges.values, chunks, ptr)
+        return paths.query[path[owner]], chunk, value[owner]
+
+
+def _pooled(parts: Sequence[tuple[Tensor, Tensor, Tensor]], size: int, pooling: Pooling) -> tuple[Tensor, ...]:
+    query, chunk, score = (torch.cat(column) for column in zip(*parts, strict=True))
+    return pool_pairs(query, chunk, score, size, pooling)
+
+
+def _members(rows: Tensor, values: Tensor, ptr: Tensor) -> tuple[Tensor, Tensor]:
+    """Values of the given ragged rows: position in `rows` and value, int64 [M] each."""
+    counts = ptr[rows + 1] - ptr[rows]
+    owner = torch.repeat_interleave(counts)
+    place = torch.arange(len(owner)) - (counts.cumsum(0) - counts)[owner]
+    return owner, values[ptr[rows][owner] + place]
+
+
+def _distinct_nodes(
+    parts: Sequence[tuple[Tensor, Tensor, Tensor, int]], num_queries: int, num_entities: int
+) -> tuple[Ragged, Tensor, Tensor]:
+    """Nodes of all parts by query, each once, where it came first."""
+    query = torch.cat([part[0] for part in parts])
+    node = torch.cat([part[1] for part in parts])
+    weight = torch.cat([part[2] for part in parts])
+    kind = torch.cat([torch.full((len(part[0]),), part[3], dtype=torch.int8) for part in parts])
+    key = query * num_entities + node
+    order = torch.argsort(key, stable=True)
+    first = torch.ones(len(key), dtype=torch.bool)
+    first[order[1:]] = key[order[1:]] != key[order[:-1]]
+    kept = first.nonzero()[:, 0]
+    kept = kept[torch.argsort(query[kept], stable=True)]
+    return Ragged.from_batch(node[kept], query[kept], num_queries), weight[kept], kind[kept]

@@ -1,0 +1,132 @@
+"""LLM + graph: the triples around a query's entities, and the chunks that say them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from qgrag.errors import ConfigError
+from qgrag.graph import to_csr
+from qgrag.index.reader import Index
+from qgrag.retrieval.base import Ranking, Retriever
+from qgrag.retrieval.graph_steps import (
+    OneHop,
+    dense_fallback,
+    link_entities,
+    one_hop,
+    top_per_group,
+    vectors_of_triples,
+)
+from qgrag.retrieval.linking.linker import EntityLinker, EntityLinkerConfig
+from qgrag.retrieval.pooling import pool_pairs, top_pairs
+from qgrag.retrieval.steps.protocols import QueryEntities
+
+
+@dataclass(frozen=True)
+class KGConfig:
+    """Args:
+    max_triples: triples looked at of an entity, those whose relation is most similar to the query.
+    triples: triples kept of a query, those whose text is most similar to it.
+    linking: how names become entities.
+    """
+
+    max_triples: int = 50
+    triples: int = 30
+    linking: EntityLinkerConfig = field(default_factory=EntityLinkerConfig)
+
+    def __post_init__(self) -> None:
+        if self.max_triples < 1 or self.triples < 1:
+            raise ConfigError(
+                f"kg.max_triples and kg.triples must be at least 1, not {self.max_triples} and {self.triples}"
+            )
+
+
+class KGRetriever(Retriever):
+    """The graph baseline of QMKGF: semantic search among the triples of the entities that a query names.
+
+    A chunk scores as its best triple. Its `triples` in the evidence are what a reader gets (LLM + graph); the chunks
+    are for re-ranking (LLM + graph + rerank) and for comparison with other retrievers.
+
+    Args:
+        index: with a knowledge graph.
+        config: see there.
+        entities: takes names from queries in place of the graph's own names.
+    """
+
+    name = "kg"
+    reads = "views"
+
+    def __init__(self, index: Index, config: KGConfig | None = None, *, entities: QueryEntities | None = None) -> None:
+        super().__init__(index)
+        self.config = config or KGConfig()
+        self.graph = index.knowledge_graph
+        self._entities = entities
+        self._csr = to_csr(self.graph.edge_index, num_nodes=self.graph.num_entities, undirected=True)
+
+    @cached_property
+    def _linker(self) -> EntityLinker:
+        return EntityLinker(self.graph, self.config.linking)
+
+    def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
+        assert vectors is not None
+        relations = vectors @ self.graph.relation_vectors.T
+        linked = link_entities(queries, self._linker, self.index.embedder.encode, self._entities)
+        hop = one_hop(
+            self._csr,
+            linked.nodes,
+            lambda query, triple: relations[query, self.graph.relation_ids[triple]],
+            self.config.max_triples,
+        )
+        query, triple, score = self._best_triples(hop, vectors)
+        values, ptr = self.graph.triple_chunks
+        count = ptr[triple + 1] - ptr[triple]
+        owner = torch.repeat_interleave(count)
+        chunk = values[ptr[triple][owner] + torch.arange(len(owner)) - (count.cumsum(0) - count)[owner]]
+        pooled = pool_pairs(query[owner], chunk, score[owner], len(self.index.chunks), "max")
+        chunks, scores = top_pairs(*pooled, len(queries), top_k)
+        evidence, brought = self._evidence(query, triple, score, chunks)
+        for row, links in zip(evidence, linked.links, strict=True):
+            row["links"] = [link.to_dict() for link in links]
+        ranking = Ranking(chunks, scores, evidence, brought)
+        return dense_fallback(ranking, linked.linked, vectors, self.index.passages, top_k, "triple")
+
+    def _best_triples(self, hop: OneHop, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Query, triple and cosine of the triples kept, by query, the best first."""
+        size = max(1, self.graph.num_triples)
+        key = torch.unique(hop.query * size + hop.triple)
+        query, triple = key // size, key % size
+        rows, place = torch.unique(triple, return_inverse=True)
+        if not len(rows):
+            return query, triple, vectors.new_empty(0)
+        made = vectors_of_triples(self.graph, rows, self.index.embedder.encode)
+        score = (made[place] * vectors[query]).sum(1)
+        kept = top_per_group(query, score, self.config.triples)
+        return query[kept], triple[kept], score[kept]
+
+    def _evidence(
+        self, query: Tensor, triple: Tensor, score: Tensor, chunks: Tensor
+    ) -> tuple[list[dict[str, Any]], list[dict[int, list[dict[str, Any]]]]]:
+        evidence: list[dict[str, Any]] = [{"triples": []} for _ in range(len(chunks))]
+        brought: list[dict[int, list[dict[str, Any]]]] = [
+            {row: [] for row in rows if row >= 0} for rows in chunks.tolist()
+        ]
+        values, ptr = self.graph.triple_chunks
+        for q, row, similarity in zip(query.tolist(), triple.tolist(), score.tolist(), strict=True):
+            head, tail = self.graph.edge_index[:, row].tolist()
+            sources = values[ptr[row] : ptr[row + 1]].tolist()
+            item = {
+                "kind": "triple",
+                "head": self.graph.names[head],
+                "relation": self.graph.relations[row],
+                "tail": self.graph.names[tail],
+                "similarity": similarity,
+                "chunks": [self.index.chunks[chunk].id for chunk in sources],
+            }
+            evidence[q]["triples"].append(item)
+            for chunk in dict.fromkeys(sources):
+                if chunk in brought[q]:
+                    brought[q][chunk].append(item)
+        return evidence, brought

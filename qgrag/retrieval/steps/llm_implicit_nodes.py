@@ -1,0 +1,82 @@
+"""Nodes that a query only hints at, chosen by a language model (DualGraphRAG, section 3.3.1)."""
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel
+
+from qgrag.errors import ConfigError
+from qgrag.extraction.records import Triple
+from qgrag.llm.model import LanguageModel
+from qgrag.llm.prompts import Prompts
+from qgrag.llm.tokens import within_tokens
+from qgrag.names.cleaning import clean_model_name, name_key
+
+
+class GeneratedNodes(BaseModel):
+    nodes: list[str]
+
+
+class LLMImplicitNodes:
+    """An `ImplicitNodes`. A name that is in no statement, or among the nodes already, is dropped. A query
+    without statements is not asked about, and a failed request gives nothing.
+
+    Args:
+        count: most nodes chosen for a query.
+        max_triple_tokens: statements beyond so many tokens, by estimate, are left out of the prompt, so
+            that they should come best first.
+    """
+
+    step = "implicit_nodes"
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        prompts: Prompts | None = None,
+        count: int = 3,
+        max_triple_tokens: int = 4000,
+    ) -> None:
+        if count < 1 or max_triple_tokens < 1:
+            raise ConfigError(f"count and max_triple_tokens must be at least 1, got {count} and {max_triple_tokens}")
+        self.model = model
+        self.count = count
+        self.max_triple_tokens = max_triple_tokens
+        self._prompt = (prompts or Prompts())["implicit_nodes"]
+
+    def __call__(
+        self,
+        queries: Sequence[str],
+        nodes: Sequence[Sequence[str]],
+        triples: Sequence[Sequence[Triple]],
+    ) -> list[list[str]]:
+        chosen: list[list[str]] = [[] for _ in queries]
+        asked = [i for i in range(len(queries)) if triples[i]]
+        completions = self.model.complete(
+            [
+                self._prompt.fill(
+                    count=self.count,
+                    query=queries[i],
+                    nodes="; ".join(nodes[i]) or "none",
+                    triples=within_tokens(map(triple_line, triples[i]), self.max_triple_tokens),
+                )
+                for i in asked
+            ],
+            GeneratedNodes,
+            step=self.step,
+            owners=[queries[i] for i in asked],
+        )
+        for i, completion in zip(asked, completions, strict=True):
+            generated = completion.parsed(GeneratedNodes)
+            if generated is not None:
+                chosen[i] = self._checked(generated.nodes, nodes[i], triples[i])
+        return chosen
+
+    def _checked(self, raw: Sequence[str], nodes: Sequence[str], triples: Sequence[Triple]) -> list[str]:
+        known = {name_key(name): name for triple in triples for name in (triple.head, triple.tail)}
+        taken = {name_key(name) for name in nodes}
+        keys = dict.fromkeys(name_key(clean_model_name(name)) for name in raw)
+        return [known[key] for key in keys if key in known and key not in taken][: self.count]
+
+
+def triple_line(triple: Triple) -> str:
+    """A triple as prompts show it."""
+    return f"{triple.head} | {triple.relation} | {triple.tail}"
