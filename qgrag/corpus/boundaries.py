@@ -1,7 +1,10 @@
 """How good a place between two characters is to cut a text at."""
 
+import re
 import unicodedata
 from enum import IntEnum
+
+from qgrag.corpus.scripts import HAN
 
 SENTENCE_ENDS_SPACED = frozenset(".!?…‽؟۔।॥")
 """Marks that end a sentence where white space follows."""
@@ -12,8 +15,7 @@ SENTENCE_ENDS = frozenset("。！？｡")
 CLOSERS = frozenset("\"'”’»)]}」』）】》〉")
 """Marks that belong to the sentence whose end they follow."""
 
-_IDEOGRAPHS = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x323AF))
-
+_IDEOGRAPH = re.compile(f"[{HAN}]")
 
 REACH = 32
 """How many characters of white space, or of closing marks, are looked at beyond a token: a bound on the work."""
@@ -77,14 +79,9 @@ def _ends_sentence(text: str, end: int, spaced: bool) -> bool:
 
 
 def _unspaced(left: str, right: str) -> Boundary:
-    if _is_ideograph(left) or _is_ideograph(right):
+    if _IDEOGRAPH.match(left) or _IDEOGRAPH.match(right):
         return Boundary.WORD
     kinds = unicodedata.category(left)[0], unicodedata.category(right)[0]
     if kinds[1] == "M" or "C" in kinds or unicodedata.category(right) == "Sk":
         return Boundary.CHARACTER
     return Boundary.WORD if "P" in kinds else Boundary.LETTER
-
-
-def _is_ideograph(character: str) -> bool:
-    code = ord(character)
-    return any(low <= code <= high for low, high in _IDEOGRAPHS)

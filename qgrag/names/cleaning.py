@@ -1,13 +1,16 @@
-"""Clean entity names, and the key under which two spellings are one name.
+"""Names as they should be shown.
 
-`clean_name` is for any text (a title, a tagger's span, a model's field); `clean_model_name` adds what only
-language models write: list numbering, field labels, delimiters, corrections of themselves. `name_key` is the
-normal form for matching. All go by Unicode category, so that names of every script survive.
+`clean_name` is for any text: a title, a tagger's span, a model's field. `clean_model_name` also drops what only
+language models write: list numbering, field labels, delimiters, corrections of themselves. Both go by Unicode
+category, so that names of every script survive.
 """
 
 import html
 import re
 import unicodedata
+from functools import lru_cache
+
+from qgrag.corpus.scripts import HAN, KANA
 
 MAX_NAME_CHARS = 200
 """Longer 'names' are sentences or endless repetition: they clean to the empty string."""
@@ -15,9 +18,6 @@ MAX_NAME_CHARS = 200
 _QUOTES = "\"'`´‘’‚‛“”„‟‹›«»「」『』《》〈〉＂＇"
 _EDGES = ",;:、，；：。!！?？|=~^_*#•·・-–—"
 _KEPT_ABBREVIATIONS = frozenset(("inc", "ltd", "co", "corp", "jr", "sr", "st", "bros", "dr", "mr", "mrs", "no"))
-_KEPT_SIGNS = frozenset("#&%@+")
-_VARIATION_SELECTORS = frozenset(map(chr, range(0xFE00, 0xFE10)))
-_HAN_KANA = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 
 _LINK = re.compile(r"!?\[([^\[\]]+)\]\([^()\s]*\)")
 _EMPHASIS = re.compile(r"(\*\*|__|``?|~~)(?=\S)(.+?)(?<=\S)\1")
@@ -46,19 +46,13 @@ _TUPLE_KINDS = frozenset(("entity", "relationship", "relation"))
 _ARROW = re.compile(r"\s(?:-{1,2}>|→|=>)\s*")
 _REPEATED = re.compile(r"(?:^|\s)(\S+(?:\s+\S+){0,3})(?:\s+\1){3,}(?=\s|$)|(\w{1,8}?)\2{9,}")
 
-_DISAMBIGUATED = re.compile(r"^(.*\S)\s*\(([^()]+)\)$", re.S)
-_POSSESSIVE = re.compile(r"(?<=\w)['’ʼ‘`]s?$")
-_INITIALS = re.compile(r"(?<=\b\w\.)\s+(?=\w\.)")
-_PERIOD_IN_NUMBER = re.compile(r"(?<=\d)\.(?=\d)")
-_PERIOD_OF_INITIAL = re.compile(r"(?<=\b\w)\.")
-_HAN_SEPARATOR = re.compile(f"(?<=[{_HAN_KANA}])[ ·•・‧]+(?=[{_HAN_KANA}])")
 
-
+@lru_cache(maxsize=2**18)
 def clean_name(raw: str) -> str:
     """The name as it should be shown: one line without markdown, outer quotes, bullets or stray punctuation.
 
     A bracket such as '(film)' stays, since it tells two bearers of a name apart; so do a possessive, inner
-    apostrophes and case, which only `name_key` evens out. Returns the empty string where no letter or number
+    apostrophes and case, which only the forms of `names.forms` drop. Returns the empty string where no letter or number
     is left, or more than `MAX_NAME_CHARS` characters are. Cleaning a clean name changes nothing.
     """
     name = raw
@@ -72,10 +66,10 @@ def clean_name(raw: str) -> str:
 def clean_model_name(raw: str, source: str = "") -> str:
     """`clean_name` for a language model's field.
 
-    Where the source text contains the name, whatever its case, the source's own wording is returned: there,
-    '1. FC Köln' keeps its number and 'PARIS' becomes 'Paris'. Otherwise labels, list numbers, delimiters, HTML
-    and self-corrections ('Lyon (correction: Paris)' is 'Paris') are taken off, and repetition gives an empty
-    string.
+    Where the source text contains the name, whatever its case, the result is the source's own wording: '1. FC Köln'
+    keeps its number and 'PARIS' becomes 'Paris'. Elsewhere labels, list numbers, delimiters and HTML go, and a
+    correction takes the place of what it corrects ('Lyon (correction: Paris)' is 'Paris'). A name that repeats
+    itself endlessly gives the empty string.
     """
     name = clean_name(raw)
     if found := _in_source(name, source):
@@ -92,8 +86,10 @@ def clean_model_name(raw: str, source: str = "") -> str:
 
 
 def find_name(name: str, text: str) -> tuple[int, int] | None:
-    """Where a text first has the name as whole words, whatever its case and white space; None if it has
-    not."""
+    """The span [start, end) where a text first has the name as whole words, whatever its case and white space.
+
+    None where the text does not have it.
+    """
     if not name or not text:
         return None
     pattern = r"\s+".join(re.escape(word) for word in name.split())
@@ -101,29 +97,6 @@ def find_name(name: str, text: str) -> tuple[int, int] | None:
     right = r"(?![^\W_])" if _spaced(name[-1]) else ""
     found = re.search(left + pattern + right, text, re.I)
     return found.span() if found else None
-
-
-def name_key(name: str) -> str:
-    """The normal form of a name: equal keys mean one name.
-
-    NFKC and case folding; a leading 'the' and a trailing possessive go; dashes, punctuation, emoji and other
-    pictures become spaces, except the period in a number and the signs # & % @ +; initials close up ('J. K.'
-    and 'J.K.' are 'jk'); spaces and dots between Han characters or kana go; a bracket at the end stays in
-    brackets. Empty where `clean_name` is empty. The key of a key is itself.
-    """
-    key = name
-    while (next_key := _key_once(key)) != key:
-        key = next_key
-    return key
-
-
-def _key_once(name: str) -> str:
-    key = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", clean_name(name)).casefold())
-    disambiguated = _DISAMBIGUATED.match(key)
-    if disambiguated:
-        main, bracket = _plain_key(disambiguated.group(1)), _plain_key(disambiguated.group(2))
-        return f"{main} ({bracket})" if main and bracket else main or bracket
-    return _plain_key(key)
 
 
 def _clean_once(name: str) -> str:
@@ -176,23 +149,4 @@ def _in_source(name: str, source: str) -> str:
 
 def _spaced(character: str) -> bool:
     """Whether the character's script sets words apart, so that a match must end at a word's edge."""
-    return character.isalnum() and not re.match(f"[{_HAN_KANA}]", character)
-
-
-def _plain_key(text: str) -> str:
-    text = _POSSESSIVE.sub("", text.strip())
-    text = _PERIOD_OF_INITIAL.sub("", _INITIALS.sub("", _PERIOD_IN_NUMBER.sub("\ue000", text)))
-    text = "".join(_key_character(c) for c in text)
-    text = _HAN_SEPARATOR.sub("", " ".join(text.split()))
-    while text.startswith("the ") and len(text) > 4:
-        text = text[4:]
-    return text.replace("\ue000", ".")
-
-
-def _key_character(character: str) -> str:
-    category = unicodedata.category(character)
-    if character in _VARIATION_SELECTORS:
-        return ""
-    if character == "\ue000" or character in _KEPT_SIGNS or category[0] in "LNM" or category == "Sc":
-        return character
-    return "" if character in "'’ʼ‘`\u200c\u200d" else " "
+    return character.isalnum() and not re.match(f"[{HAN}{KANA}]", character)

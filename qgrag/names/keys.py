@@ -1,41 +1,24 @@
-"""Which spellings in the facts of a corpus are one entity, by normal form and by title brackets."""
+"""Which spellings in a corpus are one entity, by normal form and by the brackets of titles."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
 
-from qgrag.names.cleaning import clean_name, name_key
+from qgrag.names.cleaning import clean_name
+from qgrag.names.forms import without_case, without_spaces
 from qgrag.names.titles import base_name
-from qgrag.names.vocabulary import VALUE_TYPES
+from qgrag.names.vocabulary import UNTYPED, VALUE_TYPES
 
-UNTYPED = "OTHER"
 TITLE_MARK = "\x1f"
-_SPACE = re.compile(r"(?<!\d) | (?!\d)")
-
-
-@lru_cache(maxsize=2**18)
-def entity_key(name: str) -> str:
-    """The identity of a name: `name_key` without spaces, save between digits, so that 'LiHua' is 'Li Hua'.
-
-    Empty where no letter or number is left.
-    """
-    return _SPACE.sub("", name_key(name))
-
-
-@lru_cache(maxsize=2**18)
-def shown_name(name: str) -> str:
-    """`clean_name`, remembered."""
-    return clean_name(name)
 
 
 class NameKeys:
     """The key of every name in a corpus.
 
-    It is `entity_key`, except where documents with different titles share one ('Outlaw Express' and 'The
-    Outlaw Express'): then each title has a key of its own, and a spelling that equals neither keeps the
-    shared one.
+    It is `without_spaces` of the name, except where documents with different titles share one ('Outlaw Express' and
+    'The Outlaw Express'). Then each title has a key of its own, and a spelling that equals neither keeps the shared
+    one.
 
     Args:
         titles: titles of the corpus, in any order, repeated or empty.
@@ -43,14 +26,14 @@ class NameKeys:
 
     def __init__(self, titles: Iterable[str]) -> None:
         by_key: dict[str, set[str]] = {}
-        for title in filter(None, map(shown_name, titles)):
-            by_key.setdefault(entity_key(title), set()).add(title.casefold())
+        for title in filter(None, map(clean_name, titles)):
+            by_key.setdefault(without_spaces(title), set()).add(without_case(title))
         self._contested = {key: bearers for key, bearers in by_key.items() if len(bearers) > 1}
 
     def __call__(self, name: str) -> str:
         """The key of a spelling; empty where it holds no letter or number."""
-        key = entity_key(name)
-        folded = shown_name(name).casefold() if key in self._contested else ""
+        key = without_spaces(name)
+        folded = without_case(clean_name(name)) if key in self._contested else ""
         return f"{key}{TITLE_MARK}{folded}" if folded in self._contested.get(key, ()) else key
 
 
@@ -64,12 +47,15 @@ class EntityName:
 
     @property
     def canonical(self) -> str:
-        """A title if there is one, else the most frequent spelling; equal ones by alphabet."""
+        """A title if there is one, else the most frequent spelling; of equal ones the first by alphabet."""
         return min(self.titles or self.surfaces, key=lambda name: (-self.surfaces[name], name))
 
     @property
     def type(self) -> str:
-        """The most frequent type that says something; a value's only where nothing else was seen, and no title."""
+        """The most frequent type that says something.
+
+        The type of a value counts only where no other type was seen and no title has the name.
+        """
         named = {kind: n for kind, n in self.types.items() if kind not in VALUE_TYPES and kind != UNTYPED}
         votes = named or ({} if self.titles else self.types)
         return min(votes, key=lambda kind: (-votes[kind], kind)) if votes else UNTYPED
@@ -81,7 +67,7 @@ class EntityName:
 
 
 class EntityNames:
-    """All names of a corpus by key, and which key each one came to stand for."""
+    """All names of a corpus by key, and for each merged key the one that stands for it."""
 
     def __init__(self, keys: NameKeys) -> None:
         self.keys = keys
@@ -90,7 +76,7 @@ class EntityNames:
 
     def add(self, surface: str, key: str, kind: str = "", *, title: bool = False) -> None:
         """Count a spelling of the name with this key; nothing happens where the key is empty."""
-        shown = shown_name(surface)
+        shown = clean_name(surface)
         if key and shown:
             name = self.by_key.setdefault(key, EntityName())
             name.surfaces[shown] += 1
@@ -105,23 +91,23 @@ class EntityNames:
         self.joined[merged] = kept
 
     def resolve(self, key: str) -> str:
-        """The key that `key` stands for; a merged key leads to a kept one in one step or in a few."""
+        """The key that stands for `key`: itself, or for a merged key the one that was kept."""
         while key in self.joined:
             key = self.joined[key]
         return key
 
     def bearers(self) -> dict[str, list[str]]:
-        """The keys of titles that one plain name may mean: with a bracket, or spelt a little otherwise."""
+        """Plain name -> the keys of the titles that it may mean: with a bracket, or spelt slightly differently."""
         found: dict[str, list[str]] = {}
         for key, name in sorted(self.by_key.items()):
-            for plain in {self.keys(base_name(name.canonical)), entity_key(name.canonical)} if name.titles else ():
+            for plain in {self.keys(base_name(name.canonical)), without_spaces(name.canonical)} if name.titles else ():
                 if plain and plain != key:
                     found.setdefault(plain, []).append(key)
         return found
 
 
 def compatible_types(one: str, other: str) -> bool:
-    """Whether two entities may be one by type: equal, or one of them unknown."""
+    """Whether two entities may be one: their types are equal, or one type is unknown."""
     return one == other or UNTYPED in (one, other)
 
 
@@ -136,5 +122,6 @@ def _marks(name: str) -> list[str]:
 
 
 def sorted_aliases(name: EntityName) -> list[str]:
+    """Every spelling but the canonical one, sorted."""
     canonical = name.canonical
     return sorted(surface for surface in {*name.surfaces, *name.titles} if surface != canonical)

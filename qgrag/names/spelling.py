@@ -1,24 +1,24 @@
-"""Names that are spelt nearly like a given one, through an inverted index over character trigrams."""
+"""Names of nearly the same spelling, through an inverted index over character trigrams."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from rapidfuzz import fuzz
 
-PAD = "\x00"
+_PAD = "\x00"
 
 
 class SpellingIndex:
     """Near spellings among N names without comparing against each of them.
 
-    A trigram index proposes the names that share the most trigrams, weighted by their rarity; `rapidfuzz`
-    then scores these few. A look-up costs the postings of the name's trigrams, where those in more than
-    `max_share` of all names are passed over.
+    A trigram index proposes the names that share the most trigrams, weighted by their rarity; `rapidfuzz` then scores
+    these few. A look-up reads the postings of the name's trigrams.
 
     Args:
         names: normal forms; the row of a name is its position.
         candidates: how many names are scored exactly.
-        max_share: trigrams in a larger share of the names are ignored where rarer ones are there.
+        max_share: share of the names above which a trigram counts as common; a look-up ignores common trigrams where
+            the name has rarer ones.
     """
 
     def __init__(self, names: Sequence[str], *, candidates: int = 50, max_share: float = 0.02) -> None:
@@ -40,12 +40,22 @@ class SpellingIndex:
         self._common = max(1, int(max_share * len(self._names)))
 
     def __call__(self, name: str, cutoff: float, limit: int) -> list[tuple[int, float]]:
-        """Rows and similarities, from 0 to 1, of the names at least `cutoff` alike, best first, ties by row."""
+        """The names that are most like a given one.
+
+        Args:
+            name: a normal form.
+            cutoff: least similarity, from 0 to 1 (`rapidfuzz.fuzz.ratio` / 100).
+            limit: how many to return at most.
+
+        Returns:
+            (row, similarity) of each, best first, ties by row.
+        """
         rows = self._propose(name)
         scored = [(row, fuzz.ratio(name, self._names[row]) / 100) for row in rows]
         return sorted((pair for pair in scored if pair[1] >= cutoff), key=lambda pair: (-pair[1], pair[0]))[:limit]
 
     def _propose(self, name: str) -> list[int]:
+        """Rows of the `candidates` names that share the most trigrams; a trigram of n names weighs 1 / log2(2 + n)."""
         known = [self._vocabulary[gram] for gram in _trigrams(name) if gram in self._vocabulary]
         postings = [self._owners[self._ptr[gram] : self._ptr[gram + 1]] for gram in known]
         rare = [owners for owners in postings if len(owners) <= self._common] or postings
@@ -58,5 +68,5 @@ class SpellingIndex:
 
 
 def _trigrams(name: str) -> set[str]:
-    padded = f"{PAD}{name}{PAD}"
+    padded = f"{_PAD}{name}{_PAD}"
     return {padded[i : i + 3] for i in range(max(1, len(padded) - 2))}

@@ -1,5 +1,8 @@
 """Words and types that decide what a name is."""
 
+UNTYPED = "OTHER"
+"""Type of a name of which nothing more is known."""
+
 VALUE_TYPES = frozenset(("DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "ORDINAL", "CARDINAL"))
 """Entity types of spaCy that are values: they end a triple, but are no nodes that texts share."""
 

@@ -13,7 +13,8 @@ from qgrag.graph.top import rank_within
 from qgrag.index.knowledge.build import KnowledgeGraph
 from qgrag.index.vectors import VectorIndex
 from qgrag.retrieval.base import Ranking
-from qgrag.retrieval.linking.linker import Encode, EntityLinker, Link
+from qgrag.retrieval.linking.link import Encode, Link
+from qgrag.retrieval.linking.linker import EntityLinker
 from qgrag.retrieval.steps.protocols import QueryEntities
 
 BYTES_A_SLOT = 64

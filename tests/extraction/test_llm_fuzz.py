@@ -13,7 +13,8 @@ from qgrag.extraction.records import Facts, Triple
 from qgrag.llm.interpret import interpret
 from qgrag.llm.model import StepEstimate
 from qgrag.llm.records import Completion, Conversation, Reply
-from qgrag.names.cleaning import clean_name, find_name, name_key
+from qgrag.names.cleaning import clean_name, find_name
+from qgrag.names.forms import without_punctuation
 from qgrag.retrieval.steps.llm_implicit_nodes import LLMImplicitNodes
 from qgrag.retrieval.steps.llm_query_entities import LLMQueryEntities
 
@@ -97,7 +98,7 @@ def check_facts(facts: Facts) -> None:
             assert name == clean_name(name) != ""
             assert "Odra" not in name
         assert triple.relation.casefold() not in VAGUE_RELATIONS
-        assert name_key(triple.head) != name_key(triple.tail)
+        assert without_punctuation(triple.head) != without_punctuation(triple.tail)
     assert all(d.text and d.entity == clean_name(d.entity) != "" for d in facts.descriptions)
 
 
@@ -129,7 +130,7 @@ def test_whatever_the_model_says_query_steps_are_sound(text: str) -> None:
     if found is not None:
         assert all(find_name(name, query) for name in found.explicit)
         names = [*found.explicit, *found.enhanced]
-        assert len(set(map(name_key, names))) == len(names)
+        assert len(set(map(without_punctuation, names))) == len(names)
     triples = [Triple("Mira Tolland", "lives in", "Port Esk"), Triple("Port Esk", "sells", "maps")]
     (chosen,) = LLMImplicitNodes(Parrot(text))([query], [["Mira Tolland"]], [triples])
     assert set(chosen) <= {"Port Esk", "maps"}

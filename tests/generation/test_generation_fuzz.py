@@ -11,7 +11,7 @@ from qgrag.generation.answers import AnswerWriter
 from qgrag.generation.correctness import CorrectnessJudge
 from qgrag.generation.pairwise import CRITERIA, PairwiseJudge
 from qgrag.generation.subgraph_scores import SubgraphJudge
-from qgrag.names.cleaning import name_key
+from qgrag.names.forms import without_punctuation
 from qgrag.retrieval.results import Hit, RetrievalResult
 from qgrag.retrieval.steps.llm_entity_questions import LLMEntityQuestions
 from qgrag.retrieval.steps.llm_entity_summaries import LLMEntitySummaries
@@ -68,6 +68,6 @@ def test_answers_cite_what_was_shown_or_say_why_there_is_none(text: str) -> None
 def test_questions_are_distinct_and_summaries_text(text: str) -> None:
     (questions,) = LLMEntityQuestions(Parrot(text), count=3)(["q"], ["Mira"])
     assert len(questions) <= 3
-    assert len({name_key(question[:200]) for question in questions}) == len(questions)
+    assert len({without_punctuation(question[:200]) for question in questions}) == len(questions)
     (summary,) = LLMEntitySummaries(Parrot(text))(["q"], ["Mira"], [["a note"]], [[]])
     assert isinstance(summary, str)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qgrag.names.cleaning import MAX_NAME_CHARS, clean_model_name, clean_name, name_key
+from qgrag.names.cleaning import MAX_NAME_CHARS, clean_model_name, clean_name
 
 
 @pytest.mark.parametrize(
@@ -108,71 +108,22 @@ def test_the_source_decides_on_the_wording(raw: str, source: str, cleaned: str) 
     assert clean_model_name(raw, source) == cleaned
 
 
-@pytest.mark.parametrize(
-    ("left", "right"),
-    [
-        ("PARIS", "paris"),
-        ("The Beatles", "Beatles"),
-        ("Lincoln's", "Lincoln"),
-        ("Lincoln’s", "Lincoln"),
-        ("James'", "James"),
-        ("O’Brien", "O'Brien"),
-        ("J. K. Rowling", "J.K. Rowling"),
-        ("U.S.", "US"),
-        ("Dr.Smith", "Dr. Smith"),
-        ("Jean-Luc", "Jean Luc"),
-        ("约翰·史密斯", "约翰史密斯"),
-        ("李 华", "李华"),
-        ("ＡＢＣ", "abc"),
-        ("里斯（电影）", "里斯 (电影)"),
-        ("Straße", "STRASSE"),
-        ("New  York", "new york"),
-    ],
-)
-def test_spellings_of_one_name_share_a_key(left: str, right: str) -> None:
-    assert name_key(left) == name_key(right) != ""
-
-
-@pytest.mark.parametrize(
-    ("left", "right"),
-    [
-        ("The Thing (film)", "The Thing"),
-        ("The Thing (film)", "The Thing (novel)"),
-        ("C++", "C#"),
-        ("2. Bundesliga", "Bundesliga"),
-        ("iPhone 3.5", "iPhone 35"),
-        ("李华", "李花"),
-        ("$100", "100%"),
-    ],
-)
-def test_other_names_have_other_keys(left: str, right: str) -> None:
-    assert name_key(left) != name_key(right)
-
-
-def test_a_name_made_of_the_article_alone_keeps_it() -> None:
-    assert name_key("The The") == "the"
-    assert name_key("The") == "the"
-
-
-names = st.text(max_size=60) | st.lists(
+NAMES = st.text(max_size=60) | st.lists(
     st.sampled_from([*'().李华· aé"', "the ", "'s", "**", "1. ", "B.", "<|>", "->"]),
     max_size=12,
 ).map("".join)
 
 
 @settings(deadline=None, max_examples=400)
-@given(names)
-def test_cleaning_and_keys_are_stable(raw: str) -> None:
+@given(NAMES)
+def test_cleaning_is_stable(raw: str) -> None:
     cleaned = clean_name(raw)
     assert clean_name(cleaned) == cleaned
     assert len(cleaned) <= MAX_NAME_CHARS
-    assert name_key(cleaned) == name_key(raw)
-    assert name_key(name_key(raw)) == name_key(raw)
-    assert bool(name_key(raw)) == bool(cleaned)
 
 
 @settings(deadline=None, max_examples=300)
-@given(names, st.text(max_size=80))
+@given(NAMES, st.text(max_size=80))
 def test_a_model_name_is_clean_and_one_line(raw: str, source: str) -> None:
     name = clean_model_name(raw, source)
     assert name == clean_name(name)

@@ -18,7 +18,8 @@ from qgrag.llm.errors import LLMUnavailableError
 from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import Prompts
 from qgrag.llm.tokens import within_tokens
-from qgrag.names.cleaning import clean_name, name_key
+from qgrag.names.cleaning import clean_name
+from qgrag.names.forms import without_punctuation
 from qgrag.names.vocabulary import VALUE_TYPES
 
 logger = logging.getLogger(__name__)
@@ -206,7 +207,9 @@ class LocalQuestionMaker:
         shown: dict[str, str] = {}
         for doc in parse(texts, self._pipeline, description="Finding topics"):
             names = {
-                name_key(n): n for s in name_spans(doc) if s.type not in VALUE_TYPES and (n := clean_name(s.text(doc)))
+                without_punctuation(n): n
+                for s in name_spans(doc)
+                if s.type not in VALUE_TYPES and (n := clean_name(s.text(doc)))
             }
             found.update(names.keys())
             for key, name in names.items():

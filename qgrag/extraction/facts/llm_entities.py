@@ -7,14 +7,17 @@ from pydantic import BaseModel, ConfigDict
 
 from qgrag.corpus.records import Chunk
 from qgrag.errors import ConfigError
-from qgrag.extraction.facts.llm_triples import UNTYPED, gated_triples, mentions_of
-from qgrag.extraction.generated import NameGate, count_repairs, one_line, outcome
+from qgrag.extraction.facts.llm_triples import gated_triples, mentions_of
+from qgrag.extraction.grounding import one_line
 from qgrag.extraction.llm_step import ExtractionStep
+from qgrag.extraction.name_gate import NameGate
+from qgrag.extraction.outcome import count_repairs, outcome
 from qgrag.extraction.records import Description, Extracted, Facts
 from qgrag.llm.model import LanguageModel, StepEstimate
 from qgrag.llm.prompts import Prompts
 from qgrag.llm.records import Completion, CompletionError, Message
-from qgrag.names.cleaning import name_key
+from qgrag.names.forms import without_punctuation
+from qgrag.names.vocabulary import UNTYPED
 
 TOKENS_A_CHARACTER = 0.6
 
@@ -143,11 +146,11 @@ class LLMEntityExtractor(ExtractionStep):
             if not name:
                 continue
             names.append(name)
-            types.setdefault(name_key(name), _entity_type(entity.type))
+            types.setdefault(without_punctuation(name), _entity_type(entity.type))
             text = one_line(entity.description)
             says_more = any(c.isalnum() for c in text) and text.casefold() != name.casefold()
             if says_more and not gate.is_example(text):
-                described.setdefault((name_key(name), text), Description(name, text))
+                described.setdefault((without_punctuation(name), text), Description(name, text))
         items = [(r.source, r.relation, r.target, one_line(r.description)) for r in reading.relations]
         triples = gated_triples(items, chunk, gate)
         names += [name for triple in triples for name in (triple.head, triple.tail)]

@@ -6,19 +6,22 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from qgrag.corpus.records import Chunk
-from qgrag.extraction.generated import NameGate, count_repairs, one_line, outcome, supporting_sentence
+from qgrag.extraction.grounding import one_line, supporting_sentence
 from qgrag.extraction.llm_step import ExtractionStep
+from qgrag.extraction.name_gate import NameGate
+from qgrag.extraction.outcome import count_repairs, outcome
 from qgrag.extraction.records import Extracted, Facts, Mention, Triple
 from qgrag.llm.model import StepEstimate
 from qgrag.llm.records import Completion, Message
-from qgrag.names.cleaning import find_name, name_key
+from qgrag.names.cleaning import find_name
+from qgrag.names.forms import without_punctuation
+from qgrag.names.vocabulary import UNTYPED
 
 TOKENS_A_CHARACTER = 0.35
 VAGUE_RELATIONS = frozenset(
     ("has", "have", "had", "has been", "have been", "had been", "is", "are", "was", "were", "有")
 )
 MAX_RELATION_CHARS = 200
-UNTYPED = "OTHER"
 
 
 class GeneratedTriple(BaseModel):
@@ -98,7 +101,7 @@ def gated_triples(items: Sequence[tuple[str, str, str, str]], chunk: Chunk, gate
     for raw_head, raw_relation, raw_tail, sentence in items:
         head, tail, relation = gate(raw_head), gate(raw_tail), one_line(raw_relation).strip(" .,;:\"'")
         reason = _reason(head, relation, tail)
-        key = (name_key(head), relation.casefold(), name_key(tail))
+        key = (without_punctuation(head), relation.casefold(), without_punctuation(tail))
         if not reason and key in kept:
             reason = "repeats"
         if reason:
@@ -112,9 +115,13 @@ def _reason(head: str, relation: str, tail: str) -> str:
     """Why a triple of clean names is dropped, empty if it is not."""
     if not head or not tail:
         return "unnamed_triples"
-    if not name_key(relation) or relation.casefold() in VAGUE_RELATIONS or len(relation) > MAX_RELATION_CHARS:
+    if (
+        not without_punctuation(relation)
+        or relation.casefold() in VAGUE_RELATIONS
+        or len(relation) > MAX_RELATION_CHARS
+    ):
         return "vague_relations"
-    return "self_loops" if name_key(head) == name_key(tail) else ""
+    return "self_loops" if without_punctuation(head) == without_punctuation(tail) else ""
 
 
 def mentions_of(names: Sequence[str], chunk: Chunk, types: dict[str, str] | None = None) -> tuple[Mention, ...]:
@@ -123,11 +130,11 @@ def mentions_of(names: Sequence[str], chunk: Chunk, types: dict[str, str] | None
     Args:
         names: clean names, with or without repeats.
         chunk: where to look.
-        types: `name_key` of a name to its type.
+        types: `without_punctuation` of a name to its type.
     """
     found: dict[str, Mention] = {}
     for name in names:
-        key = name_key(name)
+        key = without_punctuation(name)
         if key in found:
             continue
         kind = (types or {}).get(key, UNTYPED)

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 
 from spacy.tokens import Span
 
-from qgrag.extraction.facts.references import OWN, Scene, is_resolved
+from qgrag.extraction.questions.pronouns import OWN, Scene, is_resolved
 from qgrag.extraction.questions.question_forms import Asked
-from qgrag.extraction.wording import render, tidy, words
+from qgrag.extraction.rendering import render, tidy, words
 
 SUGGESTING = frozenset(("suggest", "recommend", "propose", "try", "consider", "advise"))
 FEELING = frozenset(("love", "enjoy", "like", "hate", "prefer", "appreciate", "miss"))

@@ -9,26 +9,23 @@ from pydantic import BaseModel, ConfigDict
 
 from qgrag.corpus.records import Chunk
 from qgrag.errors import ConfigError
-from qgrag.extraction.generated import (
-    NameGate,
-    count_repairs,
-    one_line,
-    outcome,
-    share_found,
-    supporting_sentence,
-)
+from qgrag.extraction.grounding import one_line, share_found, supporting_sentence
 from qgrag.extraction.llm_step import ExtractionStep
+from qgrag.extraction.name_gate import NameGate
+from qgrag.extraction.outcome import count_repairs, outcome
 from qgrag.extraction.records import Extracted, QuestionAnswer
 from qgrag.llm.model import LanguageModel, StepEstimate
 from qgrag.llm.prompts import Prompts
 from qgrag.llm.records import Completion, CompletionError, Message
-from qgrag.names.cleaning import name_key
+from qgrag.names.forms import without_punctuation
 
 TOKENS_A_PAIR = 60
 MAX_QUESTION_CHARS = 500
 MAX_ANSWER_CHARS = 1000
 MIN_SHARE_FOUND = 0.5
-VERDICTS = frozenset(name_key(word) for word in ("yes", "no", "true", "false", "是", "否", "不是", "有", "没有", "不"))
+VERDICTS = frozenset(
+    without_punctuation(word) for word in ("yes", "no", "true", "false", "是", "否", "不是", "有", "没有", "不")
+)
 _NUMBER = re.compile(r"^\s*(?:Q?\d{1,3}\s*[.):、]|[-*•])\s+")
 
 
@@ -163,7 +160,7 @@ class LLMQuestionGenerator(ExtractionStep):
         before = len(interview.pairs)
         for item in generated.pairs:
             question, answer = one_line(_NUMBER.sub("", item.question)), one_line(item.answer)
-            key = name_key(question[:200])
+            key = without_punctuation(question[:200])
             if reason := self._reason(interview, chunk, question, answer):
                 interview.counts[reason] += 1
             elif not interview.gate.is_example(question):
@@ -177,7 +174,7 @@ class LLMQuestionGenerator(ExtractionStep):
 
     def _reason(self, interview: _Interview, chunk: Chunk, question: str, answer: str) -> str:
         """Why a pair is dropped, empty if it is not."""
-        key = name_key(question[:200])
+        key = without_punctuation(question[:200])
         if not key or not answer or len(question) > MAX_QUESTION_CHARS or len(answer) > MAX_ANSWER_CHARS:
             return "unusable_pairs"
         if key in interview.pairs:
@@ -189,4 +186,7 @@ class LLMQuestionGenerator(ExtractionStep):
 
 def _is_grounded(answer: str, chunk: Chunk) -> bool:
     """Whether an answer can come from the chunk: most of its words stand there, or it is a plain yes or no."""
-    return name_key(answer) in VERDICTS or share_found(answer, f"{chunk.title}\n{chunk.text}") >= MIN_SHARE_FOUND
+    return (
+        without_punctuation(answer) in VERDICTS
+        or share_found(answer, f"{chunk.title}\n{chunk.text}") >= MIN_SHARE_FOUND
+    )

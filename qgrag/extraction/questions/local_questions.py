@@ -10,14 +10,14 @@ from spacy.tokens import Doc, Span
 
 from qgrag.corpus.records import Chunk, text_key
 from qgrag.errors import ConfigError
-from qgrag.extraction.facts.references import Scene, references
-from qgrag.extraction.questions.chat import chat_turns, speakers, spoken_name
+from qgrag.extraction.chat import chat_turns, speakers, spoken_name
 from qgrag.extraction.questions.chat_questions import chat_questions
 from qgrag.extraction.questions.cloze_questions import cloze_questions
+from qgrag.extraction.questions.pronouns import Scene, references
 from qgrag.extraction.questions.question_forms import Asked, life_dates, question_forms
 from qgrag.extraction.records import Extracted, QuestionAnswer
+from qgrag.extraction.rendering import words
 from qgrag.extraction.spacy_pipeline import DEFAULT_PIPELINE, load_pipeline, parse
-from qgrag.extraction.wording import words
 
 RULES_VERSION = 1
 BRACKET = re.compile(r"[ \t]*\([^()\n]{1,300}\)")

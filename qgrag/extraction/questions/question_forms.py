@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from spacy.tokens import Span, Token
 
-from qgrag.extraction.facts.clauses import PLACES, TEMPORAL, Clause, Phrase, clauses, full_phrase, noun_phrase
-from qgrag.extraction.facts.references import is_resolved
-from qgrag.extraction.wording import capitalised, render, third_person, word, words
+from qgrag.extraction.questions.clauses import PLACES, TEMPORAL, Clause, Phrase, clauses, full_phrase, noun_phrase
+from qgrag.extraction.questions.pronouns import is_resolved
+from qgrag.extraction.rendering import capitalised, render, third_person, word, words
 
 PLACE_WORDS = words("in at near to into outside inside on around")
 TIME_WORDS = words("in on at since until during before after from by around")

@@ -91,7 +91,7 @@ def build_knowledge_graph(
 ) -> KnowledgeGraph:
     """The graph of all chunks; equal chunks and facts give an equal graph, however they came together.
 
-    Names of one `entity_key` are one entity; then `config.merge` joins more. A name that only chunks since
+    Names of one `without_spaces` are one entity; then `config.merge` joins more. A name that only chunks since
     removed mentioned is not there. Chunk numbers are positions in `chunks`; nothing else depends on their
     order but which descriptions an entity keeps. O(size of the facts), plus a search for neighbours where
     similar names are merged.

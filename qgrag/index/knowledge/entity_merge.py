@@ -9,7 +9,8 @@ from torch import Tensor
 
 from qgrag.errors import ConfigError
 from qgrag.graph import knn_graph
-from qgrag.names.keys import EntityNames, compatible_types, distinct_numbers, entity_key
+from qgrag.names.forms import without_spaces
+from qgrag.names.keys import EntityNames, compatible_types, distinct_numbers
 from qgrag.names.vocabulary import VALUE_TYPES
 
 logger = logging.getLogger(__name__)
@@ -38,12 +39,12 @@ class EntityMergeConfig:
             raise ConfigError(f"merge.similarity is a cosine above 0 and at most 1, not {self.similarity}")
         if self.neighbours < 1:
             raise ConfigError(f"merge.neighbours must be at least 1, not {self.neighbours}")
-        if unnamed := [pair for pair in self.apart if len(pair) != 2 or not all(map(entity_key, pair))]:
+        if unnamed := [pair for pair in self.apart if len(pair) != 2 or not all(map(without_spaces, pair))]:
             raise ConfigError(f"merge.apart must hold pairs of names, not {list(unnamed[0])}")
 
     def are_apart(self, one: str, other: str) -> bool:
         """Whether the user keeps two keys apart."""
-        return any({entity_key(a), entity_key(b)} == {one, other} for a, b in self.apart)
+        return any({without_spaces(a), without_spaces(b)} == {one, other} for a, b in self.apart)
 
 
 @dataclass(frozen=True, slots=True)

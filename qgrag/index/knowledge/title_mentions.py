@@ -5,12 +5,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from qgrag.corpus.records import Chunk
-from qgrag.extraction.facts.topic import ALSO_CALLED
+from qgrag.extraction.facts.title_names import ALSO_CALLED
 from qgrag.extraction.records import Description, Facts, Mention, Triple
 from qgrag.names.cleaning import clean_name
-from qgrag.names.keys import NameKeys, entity_key
+from qgrag.names.forms import NameToken, name_tokens, without_spaces
+from qgrag.names.keys import NameKeys
+from qgrag.names.matching import NameMatch, NameMatcher, longest_first
 from qgrag.names.titles import base_name
-from qgrag.names.tokens import NameMatch, NameMatcher, NameToken, longest_first, name_tokens
 from qgrag.names.vocabulary import VALUE_TYPES
 
 MENTIONS = "mentions"
@@ -41,7 +42,7 @@ class ChunkFacts:
 
     def key(self, surface: str) -> str:
         """The key of a name as this chunk means it: a name that it calls its title by is its title."""
-        return self.keys(self.title if entity_key(surface) in self.called else surface)
+        return self.keys(self.title if without_spaces(surface) in self.called else surface)
 
 
 class TitleMentions:
@@ -107,7 +108,7 @@ def chunk_facts(chunk: Chunk, facts: Facts, keys: NameKeys, titles: TitleMention
         tuple(triples),
         tuple(replace(d, entity=renamed.get(d.entity, d.entity)) for d in facts.descriptions),
         {m.surface: m.type for m in facts.mentions if m.type in VALUE_TYPES},
-        frozenset(map(entity_key, (title, base_name(title), *called) if title else ())) - {""},
+        frozenset(map(without_spaces, (title, base_name(title), *called) if title else ())) - {""},
         keys,
     )
     return replace(row, triples=(*row.triples, *_links(row, added))) if title else row

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pydantic import BaseModel
 
 from qgrag.errors import ConfigError
-from qgrag.extraction.generated import one_line
+from qgrag.extraction.grounding import one_line
 from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import Prompts
-from qgrag.names.cleaning import name_key
+from qgrag.names.forms import without_punctuation
 
 
 class GeneratedQuestions(BaseModel):
@@ -49,7 +49,7 @@ class LLMEntityQuestions:
 def _distinct(questions: Sequence[str]) -> list[str]:
     kept: dict[str, str] = {}
     for question in map(one_line, questions):
-        key = name_key(question[:200])
+        key = without_punctuation(question[:200])
         if key:
             kept.setdefault(key, question)
     return list(kept.values())

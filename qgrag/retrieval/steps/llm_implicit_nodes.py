@@ -9,7 +9,8 @@ from qgrag.extraction.records import Triple
 from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import Prompts
 from qgrag.llm.tokens import within_tokens
-from qgrag.names.cleaning import clean_model_name, name_key
+from qgrag.names.cleaning import clean_model_name
+from qgrag.names.forms import without_punctuation
 
 
 class GeneratedNodes(BaseModel):
@@ -71,9 +72,9 @@ class LLMImplicitNodes:
         return chosen
 
     def _checked(self, raw: Sequence[str], nodes: Sequence[str], triples: Sequence[Triple]) -> list[str]:
-        known = {name_key(name): name for triple in triples for name in (triple.head, triple.tail)}
-        taken = {name_key(name) for name in nodes}
-        keys = dict.fromkeys(name_key(clean_model_name(name)) for name in raw)
+        known = {without_punctuation(name): name for triple in triples for name in (triple.head, triple.tail)}
+        taken = {without_punctuation(name) for name in nodes}
+        keys = dict.fromkeys(without_punctuation(clean_model_name(name)) for name in raw)
         return [known[key] for key in keys if key in known and key not in taken][: self.count]
 
 

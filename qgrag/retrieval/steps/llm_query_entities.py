@@ -7,7 +7,8 @@ from pydantic import BaseModel
 from qgrag.llm.model import LanguageModel
 from qgrag.llm.parsing import parse_answer
 from qgrag.llm.prompts import Prompts
-from qgrag.names.cleaning import clean_model_name, find_name, name_key
+from qgrag.names.cleaning import clean_model_name, find_name
+from qgrag.names.forms import without_punctuation
 from qgrag.retrieval.steps.protocols import QueryEntitySet
 
 
@@ -27,7 +28,7 @@ class LLMQueryEntities:
         self._prompt = (prompts or Prompts())["query_entities"]
         answers = [parse_answer(text, GeneratedQueryEntities).value for text in self._prompt.example_answers]
         self._example_keys = {
-            name_key(name) for a in answers if isinstance(a, GeneratedQueryEntities) for name in a.explicit
+            without_punctuation(name) for a in answers if isinstance(a, GeneratedQueryEntities) for name in a.explicit
         }
 
     def __call__(self, queries: Sequence[str]) -> list[QueryEntitySet | None]:
@@ -49,7 +50,7 @@ class LLMQueryEntities:
         enhanced: dict[str, str] = {}
         for raw, says_explicit in [(r, True) for r in generated.explicit] + [(r, False) for r in generated.enhanced]:
             name = clean_model_name(raw, query)
-            key = name_key(name)
+            key = without_punctuation(name)
             named = find_name(name, query) is not None
             if not key or key in explicit or (key in self._example_keys and not named):
                 continue

@@ -4,9 +4,9 @@ from hypothesis import strategies as st
 
 from qgrag.corpus.records import Chunk
 from qgrag.errors import ConfigError
+from qgrag.extraction.chat import chat_turns, spoken_name
 from qgrag.extraction.facts.local_facts import LocalFactExtractor, LocalFactExtractorConfig
-from qgrag.extraction.facts.topic import ALSO_CALLED
-from qgrag.extraction.questions.chat import chat_turns, spoken_name
+from qgrag.extraction.facts.title_names import ALSO_CALLED
 from qgrag.extraction.records import Extracted, Facts
 
 CHAT = """Time: 20240102_10:00

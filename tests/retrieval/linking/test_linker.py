@@ -1,3 +1,6 @@
+import gc
+import weakref
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -6,7 +9,7 @@ from qgrag.corpus.records import Chunk
 from qgrag.errors import ConfigError
 from qgrag.extraction.records import Facts, Mention
 from qgrag.index.knowledge.build import KnowledgeGraph, KnowledgeGraphConfig, build_knowledge_graph
-from qgrag.names.spelling import SpellingIndex
+from qgrag.retrieval.linking.known_names import known_names
 from qgrag.retrieval.linking.linker import EntityLinker, EntityLinkerConfig
 from tests.retrieval.hand_index import HandEmbedder
 
@@ -144,6 +147,15 @@ def test_given_names_are_linked_in_their_order(linker):
     assert links[1] == []
 
 
+def test_the_names_of_a_graph_are_collected_once_and_let_go_with_it():
+    graph = graph_of(["Riga"])
+    known = weakref.ref(known_names(graph))
+    assert known_names(graph) is known()
+    del graph
+    gc.collect()
+    assert known() is None
+
+
 def test_empty_graph_links_nothing():
     linker = EntityLinker(graph_of())
     assert linker.link_queries(["Who is Anna Berg?"], HandEmbedder({}).encode_queries) == [[]]
@@ -184,17 +196,3 @@ def _shared() -> EntityLinker:
     if not _CACHE:
         _CACHE.append(EntityLinker(graph_of(TITLES, NAMES)))
     return _CACHE[0]
-
-
-def test_spelling_index_agrees_with_comparing_all_names():
-    from rapidfuzz import fuzz
-
-    names = [
-        f"{a}{b}{c}" for a in ("anna", "boris", "carl") for b in ("berg", "lind", "moss") for c in ("", "ii", "son")
-    ]
-    index = SpellingIndex(names)
-    for query in ("anaberg", "borislind", "carlmosson", "zzz", ""):
-        expected = sorted(
-            ((row, fuzz.ratio(query, name) / 100) for row, name in enumerate(names)), key=lambda p: (-p[1], p[0])
-        )
-        assert index(query, 0.8, 3) == [pair for pair in expected if pair[1] >= 0.8][:3]

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from qgrag.index.knowledge.build import KnowledgeGraph
 from qgrag.retrieval.evidence.triple_items import triple_items
-from qgrag.retrieval.linking.linker import Link
+from qgrag.retrieval.linking.link import Link
 from qgrag.retrieval.methods.qmkgf.expansion import Expansions
 from qgrag.retrieval.methods.qmkgf.fusion import Fusion
 from qgrag.retrieval.methods.qmkgf.subgraphs import KINDS, Subgraphs

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from qgrag.index.knowledge.build import KnowledgeGraph
-from qgrag.retrieval.linking.linker import Encode
+from qgrag.retrieval.linking.link import Encode
 from qgrag.retrieval.methods.qmkgf.fusion import Fusion
 
 Join = Literal["vectors", "text"]

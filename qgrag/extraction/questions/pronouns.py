@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from spacy.tokens import Span, Token
 
-from qgrag.extraction.wording import third_person, words
+from qgrag.extraction.rendering import third_person, words
 from qgrag.names.titles import base_name
 
 FIRST = frozenset(("i", "me", "myself"))

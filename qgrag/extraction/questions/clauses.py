@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from spacy.tokens import Span, Token
 
-from qgrag.extraction.wording import words
+from qgrag.extraction.rendering import words
 
 FINITE = frozenset(("VBD", "VBZ", "VBP", "MD"))
 SUBJECTS = frozenset(("nsubj", "nsubjpass"))

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from spacy.tokens import Doc
 
 from qgrag.extraction.name_spans import NameSpan
+from qgrag.names.forms import name_tokens, words_only
+from qgrag.names.matching import NameMatcher
 from qgrag.names.titles import base_name, head_name
-from qgrag.names.tokens import NameMatcher, name_tokens, token_key
 from qgrag.names.vocabulary import PARTICLES
 
 ALSO_CALLED = "also called"
@@ -18,7 +19,7 @@ _LEAD_TOKENS = 6
 
 def with_title(doc: Doc, names: Sequence[NameSpan], title: str) -> list[NameSpan]:
     """The names of a text, and its title wherever the text repeats it: taggers miss titles like 'Agni'."""
-    forms = {token_key(form): form for form in (base_name(title), head_name(title)) if form}
+    forms = {words_only(form): form for form in (base_name(title), head_name(title)) if form}
     found = []
     for match in NameMatcher(forms).longest(name_tokens(doc.text)) if forms else ():
         piece = doc.char_span(match.start, match.end, alignment_mode="expand")
@@ -46,13 +47,13 @@ class Topic:
 
     def __init__(self, title: str, doc: Doc, names: Sequence[NameSpan]) -> None:
         self._doc = doc
-        self._forms = {token_key(form) for form in (title, base_name(title), head_name(title)) if form}
-        words = set(token_key(base_name(title)))
+        self._forms = {words_only(form) for form in (title, base_name(title), head_name(title)) if form}
+        words = set(words_only(base_name(title)))
         lead = names[0] if names and names[0].first < _LEAD_TOKENS else None
         if lead and words & set(self._key(lead)) - PARTICLES:
             self._forms.add(self._key(lead))
             if lead.type in _SHORT_FORM_TYPES:
-                self._forms |= _short_forms(token_key(head_name(title)))
+                self._forms |= _short_forms(words_only(head_name(title)))
                 self._forms |= _short_forms(self._key(lead))
         self._forms -= {()}
 
@@ -60,7 +61,7 @@ class Topic:
         return self._key(span) in self._forms
 
     def _key(self, span: NameSpan) -> tuple[str, ...]:
-        return token_key(span.text(self._doc))
+        return words_only(span.text(self._doc))
 
 
 def _short_forms(name: tuple[str, ...]) -> set[tuple[str, ...]]:

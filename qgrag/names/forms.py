@@ -1,0 +1,143 @@
+"""The normal forms of a name, each named for what it drops.
+
+Each form drops what the one before it drops, and more:
+
+| form | drops | serves |
+| --- | --- | --- |
+| `cleaning.clean_name` | Markdown, outer quotes, stray punctuation | display |
+| `without_case` | case, and the width and ligatures of characters | comparison |
+| `without_punctuation` | punctuation, a leading 'the', a trailing possessive | equal names |
+| `without_spaces` | the spaces that are left | identity of an entity |
+
+`name_tokens` cuts a text into the words that `NameMatcher` compares; `words_only` is that form of a whole name.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+
+from qgrag.corpus.scripts import HAN, KANA
+from qgrag.names.cleaning import clean_name
+
+APOSTROPHES = "'’ʼ‘`"
+_JOINERS = "\u200c\u200d"
+_KEPT_SIGNS = frozenset("#&%@+")
+_VARIATION_SELECTORS = frozenset(map(chr, range(0xFE00, 0xFE10)))
+_PERIOD_IN_A_NUMBER = "\ue000"
+
+_DISAMBIGUATED = re.compile(r"^(.*\S)\s*\(([^()]+)\)$", re.S)
+_POSSESSIVE_AT_END = re.compile(rf"(?<=\w)[{APOSTROPHES}]s?$")
+_POSSESSIVE_S = re.compile(rf"[{APOSTROPHES}]s$", re.I)
+_APOSTROPHE = re.compile(f"[{APOSTROPHES}]")
+_INITIALS = re.compile(r"(?<=\b\w\.)\s+(?=\w\.)")
+_PERIOD_IN_NUMBER = re.compile(r"(?<=\d)\.(?=\d)")
+_PERIOD_OF_INITIAL = re.compile(r"(?<=\b\w)\.")
+_UNSPACED_SEPARATOR = re.compile(f"(?<=[{HAN}{KANA}])[ ·•・‧]+(?=[{HAN}{KANA}])")
+_SPACE = re.compile(r"(?<!\d) | (?!\d)")
+_TOKEN = re.compile(
+    rf"(?P<initials>(?<!\w)(?:[^\W\d_]\.[ ]?){{2,}}|(?<!\w)[^\W\d_]\.(?=\s?[^\W\d_]))"
+    rf"|[{HAN}{KANA}]|(?:(?![{HAN}{KANA}])[\w&#+%])+(?:[{APOSTROPHES}](?:(?![{HAN}{KANA}])\w)+)*"
+)
+
+
+def without_case(text: str) -> str:
+    """NFKC and case folding. The form of a form is itself."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+def without_punctuation(name: str) -> str:
+    """The normal form of a name: two names with equal forms are one.
+
+    Of the clean name in `without_case`, a leading 'the' and a trailing possessive go. Dashes, punctuation, emoji
+    and other pictures become spaces, except the period in a number and the signs # & % @ +. Initials close up
+    ('J. K.' and 'J.K.' are 'jk'), and so do Han characters and kana that spaces or dots set apart. A bracket at the
+    end stays in brackets. Empty where `clean_name` is empty. The form of a form is itself.
+    """
+    form = name
+    while (next_form := _without_punctuation_once(form)) != form:
+        form = next_form
+    return form
+
+
+@lru_cache(maxsize=2**18)
+def without_spaces(name: str) -> str:
+    """The identity of an entity's name: `without_punctuation` without spaces, except between digits.
+
+    'LiHua' is 'Li Hua', but '19 84' is not '1984'. Empty where no letter or number is left.
+    """
+    return _SPACE.sub("", without_punctuation(name))
+
+
+def words_only(name: str) -> tuple[str, ...]:
+    """The forms of a name's `name_tokens`; empty where the name has no letter or number."""
+    return tuple(token.form for token in name_tokens(name))
+
+
+@dataclass(frozen=True, slots=True)
+class NameToken:
+    """One token of a text: `text[start:end]` in its normal form.
+
+    Args:
+        form: `without_case`, and without apostrophes; the initials 'J. K.' are one token 'jk'.
+        bare: `form` without a possessive; the same string where there is none.
+        bare_end: one past the characters of `bare`; `end` where there is no possessive.
+        cased: whether its first letter is a capital, or has no case at all.
+    """
+
+    form: str
+    bare: str
+    start: int
+    end: int
+    bare_end: int
+    cased: bool
+
+
+def name_tokens(text: str) -> list[NameToken]:
+    """Tokens for matching names: words without punctuation, and Han characters and kana one by one."""
+    tokens = []
+    for found in _TOKEN.finditer(text):
+        raw = found.group().rstrip()
+        if found["initials"]:
+            form = bare = without_case(re.sub(r"[.\s]", "", raw))
+        else:
+            form, bare = _without_apostrophes(raw), _without_apostrophes(_POSSESSIVE_S.sub("", raw))
+        start, end = found.start(), found.start() + len(raw)
+        possessive = _POSSESSIVE_S.search(raw) if bare != form else None
+        bare_end = start + possessive.start() if possessive else end
+        tokens.append(NameToken(form, bare, start, end, bare_end, not raw[0].islower()))
+    return tokens
+
+
+def _without_apostrophes(word: str) -> str:
+    return without_case(_APOSTROPHE.sub("", word))
+
+
+def _without_punctuation_once(name: str) -> str:
+    form = without_case(clean_name(name))
+    disambiguated = _DISAMBIGUATED.match(form)
+    if disambiguated:
+        main, bracket = _plain(disambiguated.group(1)), _plain(disambiguated.group(2))
+        return f"{main} ({bracket})" if main and bracket else main or bracket
+    return _plain(form)
+
+
+def _plain(text: str) -> str:
+    text = _POSSESSIVE_AT_END.sub("", text.strip())
+    text = _PERIOD_OF_INITIAL.sub("", _INITIALS.sub("", _PERIOD_IN_NUMBER.sub(_PERIOD_IN_A_NUMBER, text)))
+    text = "".join(_plain_character(c) for c in text)
+    text = _UNSPACED_SEPARATOR.sub("", " ".join(text.split()))
+    while text.startswith("the ") and len(text) > 4:
+        text = text[4:]
+    return text.replace(_PERIOD_IN_A_NUMBER, ".")
+
+
+def _plain_character(character: str) -> str:
+    category = unicodedata.category(character)
+    if character in _VARIATION_SELECTORS:
+        return ""
+    if character == _PERIOD_IN_A_NUMBER or character in _KEPT_SIGNS or category[0] in "LNM" or category == "Sc":
+        return character
+    return "" if character in APOSTROPHES or character in _JOINERS else " "
