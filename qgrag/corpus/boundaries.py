@@ -1,4 +1,4 @@
-"""How good a place between two characters is to cut a text at."""
+"""How well a text can be cut between two characters."""
 
 import re
 import unicodedata
@@ -18,11 +18,11 @@ CLOSERS = frozenset("\"'”’»)]}」』）】》〉")
 _IDEOGRAPH = re.compile(f"[{HAN}]")
 
 REACH = 32
-"""How many characters of white space, or of closing marks, are looked at beyond a token: a bound on the work."""
+"""How many characters of white space or closing marks are looked at beyond a token, which bounds the work."""
 
 
 class Boundary(IntEnum):
-    """Cuts from impossible to best."""
+    """Kinds of cuts, the worst first."""
 
     NONE = 0
     """inside a character"""
@@ -58,7 +58,7 @@ def boundary_between(text: str, left: int, right: int) -> Boundary:
 
 
 def trim(text: str, start: int, end: int) -> tuple[int, int]:
-    """Move both ends of a span inwards past white space; an empty span if there is nothing else."""
+    """The span without white space at its ends; an empty span if it holds nothing else."""
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
@@ -67,7 +67,7 @@ def trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _is_separator(character: str) -> bool:
-    """Tokenizers drop other control characters, which joins what stands around them."""
+    """Whether a character sets words apart; tokenizers drop other control characters and join their neighbours."""
     return character in "\t\r" or unicodedata.category(character)[0] == "Z" or character == " "
 
 

@@ -23,9 +23,9 @@ class ChunkConfig:
     """How documents are cut.
 
     Args:
-        tokens: most tokens in a chunk, special tokens not counted.
-        overlap: tokens that a chunk shares with the one before it, at most; less only to start at a word.
-        tokenizer: name of the model whose tokenizer counts.
+        tokens: how many tokens a chunk may have, without special tokens.
+        overlap: tokens that a chunk shares with the chunk before it; fewer where the chunk would start inside a word.
+        tokenizer: name of the model whose tokenizer counts the tokens.
         slack: share of the window, at its end, in which the cut moves back to the end of a paragraph, line or
             sentence; 0 cuts at the last word that fits.
     """
@@ -80,8 +80,8 @@ def split_texts(
 ) -> list[list[tuple[int, int]]]:
     """Cut each text into windows that have at most `max_tokens` tokens when they are tokenized on their own.
 
-    Tokenizers are free to cut a window's text otherwise than the same characters within the whole, so every
-    window is counted again, and split again if it came out longer. Returns (start, end) spans per text, as
+    A tokenizer may cut a window's text differently from the same characters within the whole text. So every window
+    is counted again, and split again where it came out longer. Returns (start, end) spans per text, as
     `split_windows` does.
     """
     check_window(max_tokens, overlap)
@@ -108,8 +108,8 @@ def split_windows(
     Args:
         text: the text.
         spans: int64 (tokens, 2), its tokens' character spans.
-        max_tokens: most tokens in a window, counted in `spans`.
-        overlap: tokens by which a window reaches back into the one before it, at most.
+        max_tokens: how many tokens a window may have, counted in `spans`.
+        overlap: how many tokens a window may share with the window before it.
         slack: share of the window in which the cut may move back to a stronger boundary.
 
     A cut never falls inside a character, and inside a word only if the word alone fills the window.
@@ -153,7 +153,7 @@ def _cut(text: str, spans: Spans, first: int, max_tokens: int, overlap: int, sla
 
 
 def _step_back(text: str, spans: Spans, first: int, last: int, overlap: int) -> int:
-    """Where the window after that of tokens `first` to `last` starts: at a word, `overlap` back at most."""
+    """The first token of the window after tokens `first` to `last - 1`: at a word, at most `overlap` tokens back."""
     candidates = range(max(first + 1, last - overlap), last + 1)
     boundaries = [_boundary_before(text, spans, token) for token in candidates]
     for wanted in (Boundary.WORD, Boundary.CHARACTER):
@@ -168,7 +168,7 @@ def _boundary_before(text: str, spans: Spans, token: int) -> Boundary:
 
 
 def _without_contained(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """In order, without the spans that lie inside another."""
+    """The spans in order, without those that lie inside another."""
     kept: list[tuple[int, int]] = []
     for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
         if not kept or end > kept[-1][1]:

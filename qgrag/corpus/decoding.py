@@ -55,7 +55,7 @@ def decode(data: bytes, encoding: str | None = None) -> str:
 def decode_lines(data: bytes, encoding: str | None = None) -> Iterator[tuple[int, str | Unreadable]]:
     """Yield (line number from 1, text or what is wrong with it) for every line that ends in a line feed.
 
-    An undecodable line does not cost the others, except in UTF-16 and UTF-32, which are decoded as a whole.
+    The other lines are decoded where one cannot be, except in UTF-16 and UTF-32, which are decoded as a whole.
     """
     name, skip = find_encoding(data, encoding)
     if codecs.lookup(name).name.startswith(("utf-16", "utf-32")):

@@ -17,7 +17,7 @@ class Query:
 
 
 def read_queries(path: Path) -> list[Query]:
-    """Read JSON lines with `question` (or `query`) and, if wanted, `id`; without it the line's number is the id.
+    """Read JSON lines with `question` (or `query`) and, optionally, `id`; a line without an id has its number as id.
 
     Raises:
         InputError: names the file, the line and what is wrong with it.

@@ -1,4 +1,4 @@
-"""What reading a corpus gave: its documents, and everything that did not become one."""
+"""The outcome of reading a corpus: its documents, and everything that became none."""
 
 from collections import Counter
 from collections.abc import Sequence

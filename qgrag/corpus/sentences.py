@@ -1,4 +1,4 @@
-"""Sentences and lines as character spans, by rules that serve any language and need no model."""
+"""Sentences and lines as character spans, by rules that suit any language and need no model."""
 
 import re
 

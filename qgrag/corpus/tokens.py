@@ -16,8 +16,8 @@ MAX_TOKEN_CHARACTERS = 100
 class TokenizerSpans:
     """Maps texts to the character spans of their tokens, without truncation, padding or special tokens.
 
-    A token of more than MAX_TOKEN_CHARACTERS characters counts as one token a character: an unknown word of
-    any length would otherwise fit every window.
+    A token of more than MAX_TOKEN_CHARACTERS characters counts as one token for each of its characters:
+    otherwise an unknown word of any length would fit every window.
     """
 
     def __init__(self, path: str | Path) -> None:

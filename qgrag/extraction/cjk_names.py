@@ -1,4 +1,4 @@
-"""Names in Chinese, Japanese and Korean text that punctuation and script give away: no pipeline is needed."""
+"""Names that punctuation and script mark in Chinese, Japanese and Korean text, without a pipeline."""
 
 import re
 
@@ -14,9 +14,8 @@ _RULES = (
 def cjk_names(text: str, title: str) -> list[Mention]:
     """Names in text order, without overlaps.
 
-    They are the words of the title, what title marks enclose, runs of katakana, and names in Latin letters.
-    Nothing
-    in the script tells where a name in Han characters ends: those are found where they are a title.
+    They are the words of the title, what title marks enclose, runs of katakana, and names in Latin letters. Nothing in
+    the script tells where a name in Han characters ends, so such a name is found only where it is the title.
     """
     taken: set[int] = set()
     found = []

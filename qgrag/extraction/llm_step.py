@@ -1,4 +1,4 @@
-"""What the extraction steps that ask a language model are made of."""
+"""The base of the extraction steps that ask a language model."""
 
 import hashlib
 from typing import ClassVar
@@ -11,8 +11,8 @@ class ExtractionStep:
     """A step with its model and prompts.
 
     Args:
-        model: who is asked.
-        prompts: the texts to ask with; None for those of the package in the text's own language.
+        model: answers the prompts.
+        prompts: the texts that ask; None for the package's own, which answer in the language of the text.
     """
 
     step: ClassVar[str]
@@ -24,7 +24,7 @@ class ExtractionStep:
 
     @property
     def settings(self) -> str:
-        """Whatever else decides on the result."""
+        """Everything else that changes the result, as one string."""
         return ""
 
     @property

@@ -1,4 +1,4 @@
-"""Names in a parsed text: spaCy's entities, joined to the whole names that they are part of."""
+"""Names in a parsed text: spaCy's entities, extended to the whole names that they are part of."""
 
 import calendar
 from dataclasses import dataclass
@@ -26,10 +26,9 @@ class NameSpan:
 def name_spans(doc: Doc) -> list[NameSpan]:
     """Names in text order, without overlaps.
 
-    A span is a tagger's entity that is no value, or a run of capitalised proper nouns, and it goes on over a
-    particle to the next capitalised word of the same sentence ('Edward the Confessor', 'Hugh of Tours'),
-    where taggers often stop early. Its type is that of the longest entity in it, `OTHER` where there is none.
-    O(tokens).
+    A span is a tagger's entity that is no value, or a run of capitalised proper nouns. It extends over a particle to
+    the next capitalised word of the same sentence ('Edward the Confessor', 'Hugh of Tours'), where taggers often stop
+    early. Its type is that of the longest entity in it, `OTHER` where there is none. O(tokens).
     """
     spans = []
     token = 0

@@ -1,4 +1,4 @@
-"""What extraction gives for one chunk, whoever made it: rules on spaCy's parse or a language model."""
+"""What extraction gives for one chunk, by rules on spaCy's parse or by a language model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class Triple:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A sentence or passage that tells something of an entity."""
+    """A sentence or passage that says something about an entity."""
 
     entity: str
     text: str
@@ -60,7 +60,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Extracted(Generic[T]):
-    """The outcome for one chunk: never silently nothing.
+    """The outcome for one chunk; where nothing was found, it says why.
 
     Args:
         value: what was found.
@@ -81,7 +81,7 @@ class QuestionGenerator(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever the same chunk would give another result; keys the stored results."""
+        """Changes whenever the same chunk would give another result; part of the key of stored results."""
         ...
 
     def __call__(self, chunks: Sequence[Chunk]) -> list[Extracted[tuple[QuestionAnswer, ...]]]: ...

@@ -1,4 +1,4 @@
-"""Tokens back to text, contractions written out and pronouns named, and the few inflections that questions need."""
+"""Tokens back to text: contractions written out, names for pronouns, and the inflections that questions need."""
 
 import re
 import unicodedata
@@ -29,7 +29,12 @@ def word(token: Token) -> str:
 
 
 def render(tokens: Iterable[Token], names: Mapping[int, str]) -> str:
-    """The tokens' text; `names` holds by token index what stands in a token's place, empty to leave it out."""
+    """The tokens' text.
+
+    Args:
+        tokens: of one document.
+        names: token index -> the text that stands in the token's place; empty to leave the token out.
+    """
     parts: list[str] = []
     for token in tokens:
         text = names.get(token.i, _mid_sentence(token))
@@ -72,7 +77,7 @@ def third_person(lemma: str) -> str:
 
 
 def words(text: str) -> frozenset[str]:
-    """A set of words written as one line."""
+    """The words of a line, as a set."""
     return frozenset(text.split())
 
 

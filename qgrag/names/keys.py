@@ -86,7 +86,7 @@ class EntityNames:
                 name.titles.add(shown)
 
     def join(self, kept: str, merged: str) -> None:
-        """Let the key `merged` stand for `kept` from now on."""
+        """Let the key `kept` stand for `merged` from now on."""
         self.by_key[kept].absorb(self.by_key.pop(merged))
         self.joined[merged] = kept
 

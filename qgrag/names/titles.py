@@ -1,4 +1,4 @@
-"""Titles without what only tells them from other titles."""
+"""Titles without the bracket or suffix that tells them from other titles."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Reading a corpus: one file a format, found by looking at the input."""
+"""Reading a corpus: one module per format; the format is told by the input."""
 
 import logging
 from collections.abc import Iterator

@@ -70,7 +70,7 @@ def _is_docx(data: bytes) -> bool:
 
 
 def _detect_json(source: Source, by_name: str) -> str:
-    """A list, SQuAD's object, or an object a line; where the head does not tell, the name decides."""
+    """A list, SQuAD's object, or one object per line; where the head does not tell, the name decides."""
     encoding, skip = find_encoding(source.data, source.encoding)
     head = source.data[skip : skip + _HEAD_BYTES].decode(encoding, "replace").lstrip()
     if head.startswith("["):

@@ -10,7 +10,7 @@ from qgrag.corpus.records import Document
 
 
 def read_docx(source: Source) -> Entries:
-    """Paragraphs, and tables row by row, in the order of the document, a line each."""
+    """Paragraphs, and tables row by row, in the order of the document, one line for each."""
     docx = import_extra("docx", "python-docx")
     broken = (docx.opc.exceptions.OpcError, zipfile.BadZipFile, LookupError, OSError, SyntaxError, ValueError)
     try:

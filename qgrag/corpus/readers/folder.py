@@ -1,4 +1,4 @@
-"""The files of a folder, in a stable order, and what in it is left out."""
+"""The files of a folder, in a stable order, and what is left out."""
 
 import os
 from collections.abc import Iterator

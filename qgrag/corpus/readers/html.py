@@ -15,7 +15,7 @@ _BLOCKS = [
 
 
 def read_html(source: Source) -> Entries:
-    """The visible text, a block a line, cells joined by ` | `; the title is `<title>` or the first h1."""
+    """The visible text, one line per block, cells joined by ` | `; the title is `<title>` or the first h1."""
     bs4 = import_extra("bs4", "beautifulsoup4")
     import_extra("lxml", "lxml")
     declared = bs4.dammit.EncodingDetector.find_declared_encoding(source.data, is_html=True)

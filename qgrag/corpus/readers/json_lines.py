@@ -1,4 +1,4 @@
-"""JSON lines: one object with `id` (or `_id`), `text` and, if there is one, `title` a line."""
+"""JSON lines: each line is an object with `id` (or `_id`), `text` and, optionally, `title`."""
 
 from qgrag.corpus.decoding import Unreadable, decode_lines
 from qgrag.corpus.readers.fields import (
@@ -14,7 +14,7 @@ from qgrag.corpus.records import Document
 
 
 def read_json_lines(source: Source) -> Entries:
-    """Yield a document a line; other fields become metadata. A bad line is rejected on its own."""
+    """Yield one document per line; other fields become metadata. A bad line is rejected on its own."""
     for number, line in decode_lines(source.data, source.encoding):
         if isinstance(line, str) and not line.strip():
             continue

@@ -35,7 +35,7 @@ class UniqueNames:
 
 
 def read_json_list(source: Source) -> Entries:
-    """Yield a document an object. Its id is its `id`, else its title (made unique), else its number."""
+    """Yield one document per object. Its id is its `id`, else its title (made unique), else its number."""
     records = parse_json(decode(source.data, source.encoding))
     if isinstance(records, dict):
         records = [records]

@@ -17,7 +17,7 @@ _BROKEN_MEMBER = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImp
 
 
 def read_lihuaworld(source: Source) -> Entries:
-    """Yield a document a chat record, by member name. Nothing is extracted to disk.
+    """Yield one document per chat record, by member name. Nothing is extracted to disk.
 
     The id, and metadata `time`, is `20260921_16:00`: from its line `Time:` or, without one, from its name.
     Metadata `folder` is the name of the folder in the archive.
@@ -40,7 +40,7 @@ def read_lihuaworld(source: Source) -> Entries:
 def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, source: Source) -> Document | Rejection:
     path = PurePosixPath(info.filename.replace("\\", "/"))
     if path.suffix.lower() != ".txt" or path.name.startswith("."):
-        return Rejection("no chat record", "ignored")
+        return Rejection("not a chat record", "ignored")
     if path.is_absolute() or ".." in path.parts:
         raise Unreadable("the member's name leads out of the archive")
     if info.file_size > MAX_MEMBER_BYTES:

@@ -15,7 +15,7 @@ def paragraph_id(title: str, number: int) -> str:
 
 
 def read_squad(source: Source) -> Entries:
-    """Yield a document a paragraph, titled as its article. A repeated title is numbered: `Title#2/0`."""
+    """Yield one document per paragraph, with the title of its article. A repeated title is numbered: `Title#2/0`."""
     content = parse_json(decode(source.data, source.encoding))
     articles = content.get("data") if isinstance(content, dict) else None
     if not isinstance(articles, list):

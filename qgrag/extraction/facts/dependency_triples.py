@@ -25,17 +25,17 @@ _LIFESPAN = re.compile(
 class DependencyTriples:
     """The triples of one parsed text.
 
-    Rules on the labels of spaCy's English pipelines: subject-verb-object, also through prepositions, passive
-    agents, conjunctions and relative or participle clauses; what a copula says; kinship and office nouns
-    ('his wife Anna', 'Hugh, the son of Boso'); life dates in brackets. Pronouns stand for the last named
-    subject, at first for the topic, and so does a clause of the first sentence whose subject the parser
-    missed. A negated verb keeps its 'not'.
+    The rules go by the labels of spaCy's English pipelines. They take subject, verb and object, also through
+    prepositions, passive agents, conjunctions and relative or participle clauses; what a copula says; nouns of kinship
+    and office ('his wife Anna', 'Hugh, the son of Boso'); and life dates in brackets. A pronoun stands for the last
+    named subject, before any for the topic. A clause of the first sentence whose subject the parser missed is about the
+    topic too. A negated verb keeps its 'not'.
 
     Args:
         doc: a parsed document.
         names: its names, in text order.
-        topic: what the document is about (its title), or empty; a name that is a short form of it becomes it.
-        as_topic: whether a name in the text means the topic.
+        topic: what the document is about (its title), or empty.
+        as_topic: whether a name in the text means the topic; the topic then takes its place.
     """
 
     def __init__(self, doc: Doc, names: Sequence[NameSpan], topic: str, as_topic: Callable[[NameSpan], bool]) -> None:

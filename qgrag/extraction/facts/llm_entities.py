@@ -19,7 +19,7 @@ from qgrag.llm.records import Completion, CompletionError, Message
 from qgrag.names.forms import without_punctuation
 from qgrag.names.vocabulary import UNTYPED
 
-TOKENS_A_CHARACTER = 0.6
+TOKENS_PER_CHARACTER = 0.6
 
 
 class GeneratedEntity(BaseModel):
@@ -46,7 +46,7 @@ class GeneratedEntities(BaseModel):
 
 @dataclass
 class _Reading:
-    """What the passes over one chunk have given so far."""
+    """What the passes over one chunk have found so far."""
 
     messages: list[Message]
     entities: list[GeneratedEntity] = field(default_factory=list)
@@ -61,8 +61,8 @@ class LLMEntityExtractor(ExtractionStep):
     descriptions of entities.
 
     Args:
-        gleaning: further passes over each chunk that ask for what is missing; one that brings nothing is
-            the last. A pass that fails costs only itself.
+        gleaning: how many further passes over each chunk ask for what is missing; a pass that brings nothing is the
+            last. Where a pass fails, what the others brought is kept.
     """
 
     step = "entities"
@@ -98,9 +98,9 @@ class LLMEntityExtractor(ExtractionStep):
         return [self._extracted(chunk, reading) for chunk, reading in zip(chunks, readings, strict=True)]
 
     def estimate(self, chunks: Sequence[Chunk]) -> StepEstimate:
-        """What extraction from these chunks would spend; nothing is sent. Later passes go by the first
-        one's size."""
-        answer = int(TOKENS_A_CHARACTER * sum(len(chunk.text) for chunk in chunks) / max(1, len(chunks)))
+        """What extraction from these chunks would cost; nothing is sent. Later passes are assumed to be as long as the
+        first."""
+        answer = int(TOKENS_PER_CHARACTER * sum(len(chunk.text) for chunk in chunks) / max(1, len(chunks)))
         first = self.model.estimate(
             [self._conversation(chunk) for chunk in chunks], GeneratedEntities, step=self.step, answer_tokens=answer
         )

@@ -17,7 +17,7 @@ from qgrag.names.cleaning import find_name
 from qgrag.names.forms import without_punctuation
 from qgrag.names.vocabulary import UNTYPED
 
-TOKENS_A_CHARACTER = 0.35
+TOKENS_PER_CHARACTER = 0.35
 VAGUE_RELATIONS = frozenset(
     ("has", "have", "had", "has been", "have been", "had been", "is", "are", "was", "were", "有")
 )
@@ -48,8 +48,8 @@ class GeneratedTriples(BaseModel):
 class LLMTripleExtractor(ExtractionStep):
     """A `FactExtractor` that gives triples, and the names in them as mentions; no descriptions.
 
-    Dropped, and counted: see `NameGate`; relations that say nothing (`vague_relations`), statements about one
-    entity alone (`self_loops`), and repeats (`repeats`).
+    What `NameGate` drops is dropped and counted here too, and so are relations that say nothing (`vague_relations`),
+    statements about one entity alone (`self_loops`) and repeated statements (`repeats`).
     """
 
     step = "triples"
@@ -68,8 +68,8 @@ class LLMTripleExtractor(ExtractionStep):
         return [self._extracted(chunk, c) for chunk, c in zip(chunks, completions, strict=True)]
 
     def estimate(self, chunks: Sequence[Chunk]) -> StepEstimate:
-        """What extraction from these chunks would spend; nothing is sent."""
-        answer = TOKENS_A_CHARACTER * sum(len(chunk.text) for chunk in chunks) / max(1, len(chunks))
+        """What extraction from these chunks would cost; nothing is sent."""
+        answer = TOKENS_PER_CHARACTER * sum(len(chunk.text) for chunk in chunks) / max(1, len(chunks))
         return self.model.estimate(
             [self._conversation(chunk) for chunk in chunks],
             GeneratedTriples,

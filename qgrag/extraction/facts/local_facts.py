@@ -34,7 +34,7 @@ class LocalFactExtractorConfig:
 
     Args:
         pipeline: spaCy pipeline with a tagger, a parser and an entity recogniser.
-        max_triples: triples kept of a chunk, in text order.
+        max_triples: how many triples of a chunk are kept, in text order.
     """
 
     pipeline: str = DEFAULT_PIPELINE
@@ -48,10 +48,10 @@ class LocalFactExtractorConfig:
 class LocalFactExtractor:
     """A `FactExtractor` that asks no language model.
 
-    A titled chunk is about its title: the title is an entity, names that shorten it stand for it, and every
-        other name in the chunk is joined to it by what the sentence says or, failing that, by 'mentions'. In
-        a chat every line has its speaker, who is joined to whom he talks with and what he speaks of. Text
-        that `is_cjk` gets names by script and sentence bounds, no parse.
+    A titled chunk is about its title: the title is an entity, and names that shorten it stand for it. Every other name
+    in the chunk is joined to it by what the sentence says or, failing that, by 'mentions'. In a chat every speaker is
+    joined to those whom they talk with and to the names in their lines. Text for which `is_cjk` is true is not parsed:
+    it gets names by script, and sentence bounds.
     """
 
     def __init__(self, config: LocalFactExtractorConfig | None = None) -> None:
@@ -64,8 +64,8 @@ class LocalFactExtractor:
         return f"local-{RULES_VERSION}-{pipeline}-{self.config.max_triples}"
 
     def __call__(self, chunks: Sequence[Chunk]) -> list[Extracted[Facts]]:
-        """Facts a chunk, in order. Nearly all of the time is the parse: 70 passages of 100 words a second a
-        core.
+        """The facts of each chunk, in order. Nearly all of the time goes into the parse: 70 passages of 100 words per
+        second on one core.
 
         Raises:
             ModelNotFoundError: the pipeline is not installed.

@@ -1,4 +1,4 @@
-"""What names and sentence bounds alone give: descriptions, and links from a title to the names below it."""
+"""Facts from names and sentence bounds alone: descriptions, and links from a title to the names in its text."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What a titled text is about, and under which shorter names it speaks of it."""
+"""The names by which a titled text speaks of its title."""
 
 from collections.abc import Sequence
 

@@ -19,7 +19,7 @@ from qgrag.llm.prompts import Prompts
 from qgrag.llm.records import Completion, CompletionError, Message
 from qgrag.names.forms import without_punctuation
 
-TOKENS_A_PAIR = 60
+TOKENS_PER_PAIR = 60
 MAX_QUESTION_CHARS = 500
 MAX_ANSWER_CHARS = 1000
 MIN_SHARE_FOUND = 0.5
@@ -42,7 +42,7 @@ class GeneratedPairs(BaseModel):
 
 @dataclass
 class _Interview:
-    """What the requests about one chunk have given so far."""
+    """What the requests about one chunk have found so far."""
 
     gate: NameGate
     messages: list[Message]
@@ -56,13 +56,17 @@ class _Interview:
 
 
 class LLMQuestionGenerator(ExtractionStep):
-    """A `QuestionGenerator`: M pairs a chunk in one request, or in several where the token limit holds fewer.
+    """A `QuestionGenerator`: M pairs per chunk in one request, or in several where the token limit is too low for that.
 
-    Each further request continues the conversation, so that the model sees what it has asked already.
-    Dropped, and counted: repeated questions (`repeats`), empty or endless ones (`unusable_pairs`), those
-    copied from the prompt (`example_texts`), and answers most of whose words the chunk does not have
-    (`ungrounded_answers`), but for a plain yes or no and for output in a language set by the prompts; and what comes
-    beyond M (`surplus`). The sentence of a pair is the chunk's sentence that holds its answer.
+    Each further request continues the conversation, so that the model sees what it has asked already. The sentence of
+    a pair is the chunk's sentence that holds its answer. Five kinds of pairs are dropped and counted:
+
+    - `repeats`: the question was asked already.
+    - `unusable_pairs`: the question or the answer is empty, or too long.
+    - `example_texts`: the question was copied from the prompt.
+    - `ungrounded_answers`: the chunk does not have most of the answer's words. A plain yes or no is kept, and so is
+      every answer in a language that the prompts set.
+    - `surplus`: the model gave more than M pairs.
 
     Args:
         count: M, pairs asked for.
@@ -84,7 +88,7 @@ class LLMQuestionGenerator(ExtractionStep):
     @property
     def portions(self) -> list[int]:
         """How many pairs each request of a chunk asks for."""
-        most = max(1, self.model.max_tokens // TOKENS_A_PAIR)
+        most = max(1, self.model.max_tokens // TOKENS_PER_PAIR)
         whole, rest = divmod(self.count, most)
         return [most] * whole + ([rest] if rest else [])
 
@@ -131,7 +135,7 @@ class LLMQuestionGenerator(ExtractionStep):
             [self._conversation(chunk, first) for chunk in chunks],
             GeneratedPairs,
             step=self.step,
-            answer_tokens=first * TOKENS_A_PAIR,
+            answer_tokens=first * TOKENS_PER_PAIR,
         )
         for portion in more:
             last = StepEstimate(
@@ -139,7 +143,7 @@ class LLMQuestionGenerator(ExtractionStep):
                 last.calls,
                 last.cache_hits,
                 last.prompt_tokens + last.completion_tokens,
-                last.calls * portion * TOKENS_A_PAIR,
+                last.calls * portion * TOKENS_PER_PAIR,
             )
             total += last
         return total

@@ -35,7 +35,7 @@ class LocalQuestionConfig:
     """Doc2Query by rules (QCG-RAG, section 3.3, step 1).
 
     Args:
-        pairs: M, question-answer pairs a chunk, at most.
+        pairs: M, the most question-answer pairs per chunk.
         sentences: `all` adds every sentence as a node of its own, `fallback` only where a chunk gives no question.
             In a chat what one person says at a time counts as one sentence.
         window: in a chat, how many turns in a row also make one sentence node, since an answer can mean little
@@ -88,10 +88,10 @@ class Passage(NamedTuple):
 
 
 class LocalQuestionGenerator:
-    """A `QuestionGenerator` by rules: deterministic, no network, tens of chunks a second on one core.
+    """A `QuestionGenerator` by rules: deterministic, no network, tens of chunks per second on one core.
 
     English: forms of each clause (who, what, when, where, how many), appositions, and in chats what a speaker says,
-    asks or suggests. Chinese: one blank a question. Other languages: sentences alone.
+    asks or suggests. Chinese: one blank per question. Other languages: sentences alone.
     """
 
     def __init__(self, config: LocalQuestionConfig | None = None) -> None:

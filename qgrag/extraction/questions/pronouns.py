@@ -1,4 +1,4 @@
-"""Who 'I', 'you' and 'she' are, where that is safe to say."""
+"""The names that 'I', 'you' and 'she' stand for, where that is safe to say."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,9 +45,9 @@ class Scene:
 def references(sentence: Span, scene: Scene, kinds: frozenset[str] = frozenset()) -> dict[int, str]:
     """What stands in the place of pronouns, by token index.
 
-    In a chat the speaker for the first person and, among two, the listener for the second. In a titled text the
-    title for a pronoun in the third person that opens the sentence, and for 'the film' there where `kinds`, the
-    nouns that the title has been said to be, holds 'film'.
+    In a chat the speaker stands for the first person and, in a chat of two, the listener for the second. In a titled
+    text the title stands for a pronoun in the third person that opens the sentence. It also stands for 'the film'
+    there, where `kinds` holds 'film': these are the nouns that the text has called its title so far.
     """
     names = _spoken(sentence, scene) if scene.speaker else {}
     if scene.topic:
