@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from qgrag.corpus.records import Chunk
 from qgrag.errors import ConfigError
-from qgrag.extraction.questions.llm_questions import TOKENS_A_PAIR, LLMQuestionGenerator
+from qgrag.extraction.questions.llm_questions import TOKENS_PER_PAIR, LLMQuestionGenerator
 from qgrag.extraction.records import QuestionAnswer
 from qgrag.llm.config import LLMConfig, Pace, Sampling
 from qgrag.llm.errors import LLMUnavailableError
@@ -17,7 +17,7 @@ from qgrag.llm.prompts import PromptConfig, Prompts
 from tests.llm.server import Answer, Call, connected, fail, say, serving
 
 CHUNK = Chunk("a", 0, 0, 0, "Mira Tolland lives in Port Esk. She sells maps since 1702.", "Port Esk")
-ROOM = Sampling(max_tokens=10 * TOKENS_A_PAIR)
+ROOM = Sampling(max_tokens=10 * TOKENS_PER_PAIR)
 CHINESE = Chunk("b", 0, 0, 0, "李华住在北京。王伟住在上海。")
 
 
@@ -79,7 +79,7 @@ def test_a_small_token_limit_splits_the_request() -> None:
     def behave(call: Call) -> Answer:
         return pairs(*((f"question {call.number}-{i}?", "Port Esk") for i in range(4)))
 
-    sampling = Sampling(max_tokens=4 * TOKENS_A_PAIR)
+    sampling = Sampling(max_tokens=4 * TOKENS_PER_PAIR)
     with serving(behave) as server, connected(server, sampling=sampling) as model:
         generator = LLMQuestionGenerator(model, count=10)
         assert generator.portions == [4, 4, 2]
@@ -98,7 +98,7 @@ def test_a_later_request_that_brings_nothing_ends_the_chunk(second: Answer, stat
     def behave(call: Call) -> Answer:
         return pairs(("question 0?", "Port Esk")) if call.number == 0 else second
 
-    with serving(behave) as server, connected(server, sampling=Sampling(max_tokens=TOKENS_A_PAIR)) as model:
+    with serving(behave) as server, connected(server, sampling=Sampling(max_tokens=TOKENS_PER_PAIR)) as model:
         (extracted,) = LLMQuestionGenerator(model, count=9)([CHUNK])
         assert len(server.calls) == 2
     assert extracted.status == status
@@ -110,7 +110,7 @@ def test_a_resumed_run_pays_for_no_request_twice(tmp_path: Path) -> None:
         return fail(401) if call.number == 5 else pairs((f"question {call.number}?", "Port Esk"))
 
     cache, one_at_a_time = tmp_path / "c.sqlite", Pace(concurrency=1)
-    sampling = Sampling(max_tokens=TOKENS_A_PAIR)
+    sampling = Sampling(max_tokens=TOKENS_PER_PAIR)
     chunks = [Chunk("a", i, 0, 0, f"Chunk number {i} is of Port Esk.") for i in range(4)]
     with serving(behave) as server:
         with (
@@ -130,7 +130,7 @@ def test_a_resumed_run_pays_for_no_request_twice(tmp_path: Path) -> None:
 def test_portions_add_up_within_the_limit(count: int, max_tokens: int) -> None:
     portions = LLMQuestionGenerator(_Unasked(max_tokens), count=count).portions  # type: ignore[arg-type]
     assert sum(portions) == count
-    assert all(p * TOKENS_A_PAIR <= max(max_tokens, TOKENS_A_PAIR) for p in portions)
+    assert all(p * TOKENS_PER_PAIR <= max(max_tokens, TOKENS_PER_PAIR) for p in portions)
 
 
 class _Unasked:
@@ -142,11 +142,11 @@ class _Unasked:
 
 def test_estimates_count_every_request() -> None:
     model = load_language_model(
-        LLMConfig(model="m", base_url="http://127.0.0.1:1/v1", sampling=Sampling(max_tokens=4 * TOKENS_A_PAIR)), None
+        LLMConfig(model="m", base_url="http://127.0.0.1:1/v1", sampling=Sampling(max_tokens=4 * TOKENS_PER_PAIR)), None
     )
     estimate = LLMQuestionGenerator(model, count=10).estimate([CHUNK, CHINESE])
     model.close()
     assert estimate.calls == 6
-    assert estimate.completion_tokens == 2 * 10 * TOKENS_A_PAIR
+    assert estimate.completion_tokens == 2 * 10 * TOKENS_PER_PAIR
     with pytest.raises(ConfigError, match="count"):
         LLMQuestionGenerator(model, count=0)
