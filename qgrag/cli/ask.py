@@ -15,17 +15,17 @@ from qgrag.cli.llm_arguments import (
     open_language_model,
 )
 from qgrag.cli.parsing import command_parser, options_first
-from qgrag.cli.retrieve import add_query_arguments, given_queries, show_result
+from qgrag.cli.retrieve import add_query_arguments, given_queries
 from qgrag.cli.show import show_estimates, show_usage, write_rows
+from qgrag.cli.show_results import show_answer
 from qgrag.errors import ConfigError
-from qgrag.generation.answers import Answer, AnswerConfig, AnswerWriter
+from qgrag.generation.answers import AnswerConfig, AnswerWriter
 from qgrag.index.reader import Index
 from qgrag.llm.dry_run import DryRun
 from qgrag.llm.model import LanguageModel, StepEstimate
 from qgrag.llm.prompts import Prompts
 from qgrag.llm.usage import measure
 from qgrag.retrieval.registry import load_retriever
-from qgrag.retrieval.results import RetrievalResult
 
 EXAMPLES = """Ask an index questions and get answers from what it retrieves, with the chunks that they cite. With no
 language model named, the evidence alone is shown.
@@ -97,26 +97,3 @@ def estimates(
     by_rules = load_retriever(index, args.retriever, prompts=prompts)
     results = by_rules.retrieve(queries, top_k=args.top_k, batch_size=args.batch_size)
     return [*dry.estimates, AnswerWriter(model, config, prompts).estimate(results)]
-
-
-def show_answer(console: Console, answer: Answer | None, result: RetrievalResult, *, explain: bool) -> None:
-    """The answer and what it cites; the evidence where that is asked for or nothing is cited."""
-    if answer is not None:
-        console.print(f"\n[bold]{escape(answer.query)}[/]", highlight=False)
-        if answer.error:
-            console.print(f"  [yellow]no answer[/] {escape(answer.error)}", highlight=False)
-        else:
-            console.print(f"  {escape(answer.text)}{' …' if answer.truncated else ''}", highlight=False)
-        for citation in answer.citations:
-            names = escape(", ".join(citation.document_ids))
-            console.print(
-                f"  {escape(f'[{citation.number}]')} [cyan]{names}[/] "
-                f"[dim]characters {citation.start}-{citation.end}[/]",
-                highlight=False,
-            )
-        if answer.invented_citations:
-            console.print(f"  {answer.invented_citations} citations of passages that were not shown were taken out")
-        if not answer.citations:
-            console.print("  It cites no passage; this is what was found:", highlight=False)
-    if answer is None or explain or not answer.citations:
-        show_result(console, result, explain=explain)

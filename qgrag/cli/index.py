@@ -11,17 +11,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from qgrag.cli.llm_arguments import add_llm_arguments, with_llm_arguments
-from qgrag.cli.parsing import command_parser
+from qgrag.cli.parsing import command_parser, validate_config_files
 from qgrag.cli.show import show_estimates, show_extraction, show_problems, show_usage
-from qgrag.config import from_plain, load_yaml
 from qgrag.corpus.readers import read_corpus
 from qgrag.errors import ConfigError
 from qgrag.index.builder import BuildPlan, BuildReport, build_index, plan_index
 from qgrag.index.config import IndexConfig
 from qgrag.index.documents import Changes
 
-EXAMPLES = """Build an index from documents, or bring the index that stands there up to date: only what is new is
-processed, what is gone is dropped, and a run that was stopped goes on where it was.
+EXAMPLES = """Build an index from documents, or bring the index in OUT up to date. Only what is new is processed, and
+what is gone is dropped. The same command continues a build that was stopped.
 
   qgrag index notes/ --out my-index                        a folder of .txt, .md, .pdf, .docx, .html
   qgrag index corpus.jsonl --out my-index --dry-run        what would be done
@@ -39,10 +38,7 @@ def make_parser() -> ArgumentParser:
     parser.add_argument("--format", type=str, default="auto", help="format of DOCUMENTS, found by looking if auto")
     parser.add_argument("--encoding", type=str | None, default=None, help="text encoding, if neither UTF-8 nor UTF-16")
     parser.add_argument(
-        "--on-error",
-        choices=["stop", "skip"],
-        default="stop",
-        help="what to do with an input that cannot be read",
+        "--on-error", choices=["stop", "skip"], default="stop", help="what to do with an input that cannot be read"
     )
     parser.add_argument("--dry-run", action="store_true", help="say what would be done and spent, write nothing")
     add_llm_arguments(parser)
@@ -69,17 +65,6 @@ def run(arguments: Sequence[str]) -> int:
     else:
         show_report(console, build_index(corpus.documents, args.out, config, llm_cache=not args.no_cache))
     return 0
-
-
-def validate_config_files(arguments: Sequence[str], cls: type) -> None:
-    """Check each `--config FILE` with errors that name the file and the nearest key."""
-    given = list(arguments)
-    for i, argument in enumerate(given):
-        if argument == "--config" and i + 1 < len(given):
-            from_plain(cls, load_yaml(Path(given[i + 1])), where=given[i + 1])
-        elif argument.startswith("--config="):
-            path = argument.removeprefix("--config=")
-            from_plain(cls, load_yaml(Path(path)), where=path)
 
 
 def config_from(args: Namespace) -> IndexConfig:
@@ -111,8 +96,7 @@ def show_report(console: Console, report: BuildReport) -> None:
         console.print(f"{escape(str(report.path))}: nothing has changed, nothing to do")
         return
     console.print(describe_changes(report.changes))
-    table = Table(show_header=True, header_style="bold", title=f"{escape(str(report.path))}", title_justify="left")
-    table.add_column("stage")
+    table = Table("stage", title=escape(str(report.path)), title_justify="left", header_style="bold")
     table.add_column("seconds", justify="right")
     for stage, seconds in report.seconds.items():
         table.add_row(stage, f"{seconds:.1f}")
@@ -123,7 +107,7 @@ def show_report(console: Console, report: BuildReport) -> None:
     show_problems(console, report.empty, "empty", most=5)
     show_problems(console, report.failures, "failed")
     if report.failures:
-        console.print(f"{len(report.failures)} extractions failed and are tried again by the next qgrag index")
+        console.print(f"{len(report.failures)} extractions failed; the next qgrag index tries them again")
 
 
 def describe_changes(changes: Changes) -> str:

@@ -1,8 +1,11 @@
 """Parsers whose help keeps its examples on lines of their own."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from jsonargparse import ArgumentParser, DefaultHelpFormatter
+
+from qgrag.config import from_plain, load_yaml
 
 
 class ExampleFormatter(DefaultHelpFormatter):
@@ -35,3 +38,14 @@ def options_first(parser: ArgumentParser, arguments: Sequence[str]) -> list[str]
         if argument not in flags and "=" not in argument:
             options.extend([value] if (value := next(left, None)) is not None else [])
     return options + positional
+
+
+def validate_config_files(arguments: Sequence[str], cls: type) -> None:
+    """Check each `--config FILE` with errors that name the file and the nearest key."""
+    given = list(arguments)
+    for i, argument in enumerate(given):
+        if argument == "--config" and i + 1 < len(given):
+            from_plain(cls, load_yaml(Path(given[i + 1])), where=given[i + 1])
+        elif argument.startswith("--config="):
+            path = argument.removeprefix("--config=")
+            from_plain(cls, load_yaml(Path(path)), where=path)

@@ -9,13 +9,12 @@ from rich.markup import escape
 
 from qgrag.cli.parsing import command_parser, options_first
 from qgrag.cli.show import write_rows
+from qgrag.cli.show_results import show_result
 from qgrag.corpus.queries import Query, read_queries
 from qgrag.errors import InputError
 from qgrag.index.reader import Index
-from qgrag.retrieval.evidence.explain import explain as explain_result
 from qgrag.retrieval.evidence.explain_html import write_page
 from qgrag.retrieval.registry import RETRIEVERS, load_retriever
-from qgrag.retrieval.results import RetrievalResult
 
 EXAMPLES = """Ask an index questions.
 
@@ -84,20 +83,3 @@ def given_queries(args: Namespace) -> list[Query]:
     if not queries:
         raise InputError("no question: give some in quotes, or --queries FILE")
     return queries
-
-
-def show_result(console: Console, result: RetrievalResult, *, explain: bool) -> None:
-    if explain:
-        console.print(f"\n{explain_result(result)}", markup=False, highlight=False, soft_wrap=True)
-        return
-    console.print(f"\n[bold]{escape(result.query)}[/]  [dim]({result.retriever})[/]", highlight=False)
-    if not result.hits:
-        console.print("  no chunk found", highlight=False)
-    for rank, hit in enumerate(result.hits, start=1):
-        names = ", ".join(hit.document_ids)
-        console.print(
-            f"{rank:>3}. [cyan]{escape(names)}[/] [dim]characters {hit.start}-{hit.end}[/]  {hit.score:.3f}",
-            highlight=False,
-        )
-        text = " ".join(hit.text.split())
-        console.print(f"     {escape(text[:240])}{'…' if len(text) > 240 else ''}", highlight=False)

@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from qgrag.evaluation.answers.comparing import pair_name
+from qgrag.evaluation.answers.judgements import pair_name
 from qgrag.evaluation.answers.summary import AnswerSummary
 from qgrag.evaluation.runs.summary import OVERALL, Summary
-from qgrag.reproduce.columns import MINUTES, TOKENS, WINS, Column
 from qgrag.reproduce.costs import IndexCosts
-from qgrag.reproduce.recipe import Recipe, Row, slug
+from qgrag.reproduce.recipe import MINUTES, TOKENS, WINS, Column, Recipe, Row, slug
 
 PERCENT = 100.0
 STAGES = ("first", "retrieve", "answer")

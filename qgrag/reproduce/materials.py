@@ -2,15 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from qgrag.config import from_plain
+from qgrag.errors import MissingComponentError, MissingExtraError
 from qgrag.evaluation.answers.answering import Judge, PairJudge, Writer
-from qgrag.evaluation.answers.meteor import Meteor
+from qgrag.evaluation.answers.metrics import Meteor, load_meteor
 from qgrag.evaluation.datasets import load_dataset
 from qgrag.evaluation.datasets.records import Dataset
 from qgrag.evaluation.runs.summary import OVERALL
@@ -21,10 +23,12 @@ from qgrag.generation.pairwise import PairwiseJudge
 from qgrag.index.config import IndexConfig
 from qgrag.index.manifest import read_manifest
 from qgrag.index.reader import Index
+from qgrag.llm.budget_stop import StopAtBudget
+from qgrag.llm.load import load_language_model
 from qgrag.llm.model import LanguageModel, model_settings
 from qgrag.models.embedder import Embedder, LocalEmbedder
-from qgrag.reproduce.drawing import drawn_dataset
-from qgrag.reproduce.recipe import Recipe, Row
+from qgrag.reproduce.datasets import drawn_dataset
+from qgrag.reproduce.recipe import METEOR, Recipe, Row
 from qgrag.reproduce.stand_ins import ContainsJudge, CountingJudge, EmbeddingScorer, RememberingEmbedder
 from qgrag.retrieval.base import Retriever
 from qgrag.retrieval.methods.rerank import RerankConfig, RerankRetriever
@@ -186,3 +190,27 @@ def by_type(dataset: Dataset, kind: str) -> list[Any]:
 
 def answer_config(recipe: Recipe) -> AnswerConfig:
     return AnswerConfig(recipe.style, recipe.passages, recipe.evidence_tokens)
+
+
+@contextmanager
+def open_models(recipe: Recipe, out: Path) -> Iterator[tuple[LanguageModel, LanguageModel | None]]:
+    """Reader and judge of a recipe. Their answers are kept in `out`; a run stops where a budget is spent."""
+    cache = out / "llm-cache.sqlite"
+    model = load_language_model(recipe.llm, cache)
+    judge = load_language_model(recipe.judge, cache) if recipe.judge is not None else None
+    try:
+        yield StopAtBudget(model), StopAtBudget(judge) if judge is not None else None
+    finally:
+        model.close()
+        if judge is not None:
+            judge.close()
+
+
+def meteor_if_here(recipe: Recipe) -> Meteor | None:
+    """METEOR where the table has it and its data are here; without them its columns stay empty."""
+    if METEOR not in recipe.metrics:
+        return None
+    try:
+        return load_meteor()
+    except (MissingExtraError, MissingComponentError):
+        return None

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from qgrag.evaluation.answers.answering import AnswerRun, Judge, Measures, PairJudge, Writer, run_answers
-from qgrag.evaluation.answers.meteor import Meteor
+from qgrag.evaluation.answers.metrics import Meteor
 from qgrag.evaluation.answers.summary import AnswerSummary
 from qgrag.evaluation.bootstrap import BootstrapConfig
 from qgrag.evaluation.datasets.records import Dataset
@@ -17,9 +17,8 @@ from qgrag.index.config import IndexConfig
 from qgrag.index.reader import Index
 from qgrag.models.embedder import Embedder
 from qgrag.reproduce.cells import Cell, Measured, cell_value, mean_cell
-from qgrag.reproduce.columns import JUDGE, KS, METEOR, WINS
 from qgrag.reproduce.costs import build_timed, index_costs
-from qgrag.reproduce.recipe import AVERAGE, Recipe, Row, slug
+from qgrag.reproduce.recipe import AVERAGE, JUDGE, KS, METEOR, WINS, Recipe, Row, slug
 from qgrag.retrieval.base import Retriever
 
 

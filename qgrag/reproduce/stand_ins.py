@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from qgrag.corpus.sentences import split_sentences
-from qgrag.evaluation.answers.judging_table import answer_metrics, words
+from qgrag.evaluation.answers.metrics import answer_metrics, words
 from qgrag.generation.correctness import Verdict
 from qgrag.generation.pairwise import CRITERIA, SWAPPED, Comparison, compared
 from qgrag.models.embedder import Embedder

@@ -10,7 +10,7 @@ import pytest
 from qgrag.errors import InputError
 from qgrag.evaluation.answers.broad_questions import BroadQuestion
 from qgrag.evaluation.datasets import load_dataset
-from qgrag.evaluation.datasets.sampling import sample_questions
+from qgrag.evaluation.datasets.records import sample_questions
 
 TEXT = "<P> The tower was built in 1889 . </P> <Table> <Tr> height 330 m </Tr> </Table> <P> Rain . </P>"
 

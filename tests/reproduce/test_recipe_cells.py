@@ -19,10 +19,10 @@ from qgrag.index.manifest import read_manifest, write_manifest
 from qgrag.llm.usage import Usage
 from qgrag.models.embedder import Embedder
 from qgrag.reproduce.cells import Cell, Measured, cell_value, mean_cell
-from qgrag.reproduce.columns import Column
 from qgrag.reproduce.costs import IndexCosts, build_timed, index_costs
 from qgrag.reproduce.recipe import (
     AVERAGE,
+    Column,
     DataSpec,
     Recipe,
     Row,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from qgrag.llm.config import LLMConfig
-from qgrag.reproduce.endpoints import endpoint_problem
+from qgrag.reproduce.requirements import endpoint_problem
 
 
 class Gateway:

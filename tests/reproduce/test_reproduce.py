@@ -17,10 +17,10 @@ from qgrag.evaluation.datasets import DATASETS, Dataset
 from qgrag.models.embedder import Embedder
 from qgrag.reproduce import requirements
 from qgrag.reproduce.cells import Cell
-from qgrag.reproduce.columns import Column
-from qgrag.reproduce.drawing import as_one_text
+from qgrag.reproduce.datasets import as_one_text
 from qgrag.reproduce.materials import SmokeMaterials
 from qgrag.reproduce.recipe import (
+    Column,
     DataSpec,
     Recipe,
     Row,

@@ -10,7 +10,8 @@ from jsonargparse import Namespace
 from rich.console import Console
 from torch.profiler import ProfilerActivity, profile
 
-from qgrag.cli.data import run, split_parts
+from qgrag.cli.data import run
+from qgrag.cli.data_arguments import split_parts
 from qgrag.errors import ConfigError, InputError
 from qgrag.index.vectors import VectorConfig, VectorIndex
 from qgrag.training.gold_pairs import (

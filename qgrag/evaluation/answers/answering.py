@@ -9,21 +9,19 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from qgrag.errors import InputError
-from qgrag.evaluation.answers.comparing import compare_all, pair_name
-from qgrag.evaluation.answers.judging_table import Language, answer_metrics, check_language
-from qgrag.evaluation.answers.meteor import Meteor
+from qgrag.evaluation.answers.judgements import Judge, compare_all, is_about, judge_all, pair_name
+from qgrag.evaluation.answers.metrics import Language, Meteor, answer_metrics, check_language
 from qgrag.evaluation.answers.summary import AnswerSummary, summarise_answers
-from qgrag.evaluation.answers.verdicts import Judge, is_about, judge_all
 from qgrag.evaluation.bootstrap import BootstrapConfig
 from qgrag.evaluation.datasets.records import Dataset, Question
-from qgrag.evaluation.runs.by_question import complete_records
-from qgrag.evaluation.runs.export import write_results_table
+from qgrag.evaluation.runs.results_table import write_results_table
 from qgrag.evaluation.runs.run_folder import (
     ANSWERS_PATTERN,
     COMPARISONS_PATTERN,
     RESULTS_PATTERN,
     VERDICTS_PATTERN,
     RunFolder,
+    complete_records,
     open_run,
     write_json,
 )
@@ -61,7 +59,7 @@ class Measures:
     Args:
         language: of questions and answers.
         judge: says whether each answer is correct; None leaves that out.
-        meteor: see `qgrag.evaluation.answers.meteor.load_meteor`, for English alone; None leaves METEOR out.
+        meteor: see `qgrag.evaluation.answers.metrics.load_meteor`, for English alone; None leaves METEOR out.
         pair_judge: compares the answers of two retrievers; None leaves that out.
         compare_with: the retriever that every other one is compared with by `pair_judge`.
     """

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from qgrag.evaluation.answers.comparing import summarise_comparisons
+from qgrag.evaluation.answers.judgements import summarise_comparisons
 from qgrag.evaluation.bootstrap import BootstrapConfig, mean_intervals, pairwise_bootstrap
 from qgrag.evaluation.datasets.records import Question
 from qgrag.evaluation.runs.summary import groups, named_differences

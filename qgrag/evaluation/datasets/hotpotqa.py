@@ -6,8 +6,7 @@ from typing import Any
 
 from qgrag.corpus.report import CorpusReport
 from qgrag.evaluation.datasets.files import Entry, entries, read_json
-from qgrag.evaluation.datasets.layout import Layout
-from qgrag.evaluation.datasets.passages import document_key, passage_key, pool_passages
+from qgrag.evaluation.datasets.layout import Layout, document_key, passage_key, pool_passages
 from qgrag.evaluation.datasets.records import Question
 
 DEFAULT_TYPE = "multi"

@@ -8,8 +8,7 @@ from typing import Any
 
 from qgrag.corpus.report import CorpusReport
 from qgrag.evaluation.datasets.files import Entry, entries, read_json
-from qgrag.evaluation.datasets.layout import Layout
-from qgrag.evaluation.datasets.passages import pool_passages
+from qgrag.evaluation.datasets.layout import Layout, pool_passages
 from qgrag.evaluation.datasets.records import Question
 
 ARTICLES_FILE = "context_articles.json"

@@ -1,12 +1,13 @@
-"""How the files of a data set are found and read."""
+"""How the files of a data set are found and read, and corpora that are pooled from the passages of each question."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
 from qgrag.corpus.readers import read_corpus
+from qgrag.corpus.readers.json_list import UniqueNames
 from qgrag.corpus.records import Document
 from qgrag.corpus.report import CorpusReport
 from qgrag.evaluation.datasets.records import Question
@@ -36,3 +37,27 @@ class Layout:
 def corpus_reader(format: str) -> Callable[[Path], CorpusReport]:
     """`read_corpus` for one format, that reports broken documents and goes on."""
     return partial(read_corpus, format=format, on_error="skip")
+
+
+def passage_key(title: str, text: str) -> str:
+    """What questions call a passage by: titles repeat over different texts."""
+    return f"{title}\n{text}"
+
+
+def document_key(document: Document) -> str:
+    """`passage_key` of a document."""
+    return passage_key(document.title, document.text)
+
+
+def pool_passages(passages: Iterable[tuple[str, str]], source: str) -> CorpusReport:
+    """The distinct passages as documents, in order of appearance.
+
+    A document's id is its title; the second text under one title gets a number: `Rose#2`.
+
+    Args:
+        passages: (title, text).
+        source: name of their file.
+    """
+    distinct = [(title, text) for title, text in dict.fromkeys(passages) if text.strip()]
+    unique = UniqueNames(title for title, _ in distinct)
+    return CorpusReport([Document(unique(title), text, title, {"source": source}) for title, text in distinct])

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from qgrag.corpus.report import CorpusReport
 from qgrag.evaluation.datasets.files import Entry, read_json_lines
-from qgrag.evaluation.datasets.layout import Layout
-from qgrag.evaluation.datasets.passages import document_key, passage_key, pool_passages
+from qgrag.evaluation.datasets.layout import Layout, document_key, passage_key, pool_passages
 from qgrag.evaluation.datasets.records import Question
 
 HOPS = ("2hop", "3hop", "4hop")

@@ -8,8 +8,7 @@ from urllib.parse import parse_qs, urlparse
 
 from qgrag.corpus.report import CorpusReport
 from qgrag.evaluation.datasets.files import Entry, entries, read_json, read_json_lines
-from qgrag.evaluation.datasets.layout import Layout
-from qgrag.evaluation.datasets.passages import document_key, passage_key, pool_passages
+from qgrag.evaluation.datasets.layout import Layout, document_key, passage_key, pool_passages
 from qgrag.evaluation.datasets.records import Question
 
 TAG = re.compile(r"</?[A-Za-z][^>]*>")

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 from qgrag.errors import InputError
 from qgrag.evaluation.bootstrap import BootstrapConfig
 from qgrag.evaluation.datasets.records import Dataset, Question
-from qgrag.evaluation.markdown import summary_markdown
 from qgrag.evaluation.metrics import DEFAULT_KS, check_ks, retrieval_metrics
-from qgrag.evaluation.runs.export import write_results_table
-from qgrag.evaluation.runs.plots import plot_recall
+from qgrag.evaluation.plots import plot_recall
+from qgrag.evaluation.runs.report import summary_markdown
+from qgrag.evaluation.runs.results_table import write_results_table
 from qgrag.evaluation.runs.run_folder import SUMMARY_FILE, RunFolder, open_run, write_json
 from qgrag.evaluation.runs.summary import OVERALL, Summary, groups, summarise
 from qgrag.progress import progress

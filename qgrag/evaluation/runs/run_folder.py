@@ -1,11 +1,9 @@
-"""The folder of one evaluation run: its settings, results that grow in batches, and a lock against a second
-writer.
-"""
+"""The folder of one evaluation run: settings, records that grow batch by batch, a lock against another writer."""
 
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from filelock import FileLock, Timeout
 
 from qgrag.errors import InputError
 from qgrag.evaluation.whole_file import whole_file
+from qgrag.progress import progress
 
 SETTINGS_FILE = "run.json"
 TIMINGS_FILE = "timings.jsonl"
@@ -24,6 +23,7 @@ VERDICTS_PATTERN = "verdicts-{}.jsonl"
 COMPARISONS_PATTERN = "comparisons-{}.jsonl"
 LOCK_FILE = ".lock"
 RETRIEVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+Record = Mapping[str, Any]
 
 
 class RunFolder:
@@ -205,3 +205,50 @@ def _differences(recorded: Mapping[str, Any], wanted: Mapping[str, Any], prefix:
             yield from _differences(there, now, f"{prefix}{key}.")
         elif there != now:
             yield f"{prefix}{key} is {there!r} there and {now!r} now"
+
+
+def complete_records(
+    folder: RunFolder,
+    name: str,
+    pattern: str,
+    ids: Sequence[str],
+    make: Callable[[Sequence[int]], Sequence[Record]],
+    failed: Callable[[int, Record], bool],
+    *,
+    batch: int,
+    title: str,
+) -> list[Record]:
+    """A record of every question: those on disk, those of them that failed made anew, and the rest.
+
+    Args:
+        folder: of the run; has each batch on disk before the next one begins.
+        name: in the file's name.
+        pattern: of the file's name.
+        ids: of the questions, in order.
+        make: positions of questions -> their records, each with its question's `id`.
+        failed: whether a record on disk, of the question at a position, is to be made anew.
+        batch: questions a call of `make`.
+        title: of the progress bar.
+
+    Raises:
+        InputError: as `RunFolder.results`.
+    """
+    records: list[Record] = list(folder.results(name, ids, pattern))
+    again = [position for position, record in enumerate(records) if failed(position, record)]
+    with progress(title, len(again) + len(ids) - len(records)) as bar:
+        for part in _batches(again, batch):
+            for position, record in zip(part, make(part), strict=True):
+                records[position] = record
+            folder.replace_results(name, records, pattern)
+            bar.advance(len(part))
+        for part in _batches(range(len(records), len(ids)), batch):
+            made = make(part)
+            folder.append_results(name, made, pattern)
+            records += made
+            bar.advance(len(part))
+    return records
+
+
+def _batches(positions: Sequence[int], batch: int) -> Iterator[Sequence[int]]:
+    for start in range(0, len(positions), batch):
+        yield positions[start : start + batch]

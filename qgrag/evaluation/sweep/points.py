@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
+from qgrag.config import from_plain
 from qgrag.errors import ConfigError
 
 INDEX_PREFIX = "index."
@@ -97,6 +98,20 @@ class Point:
     @property
     def index_key(self) -> str:
         return repr(sorted(self.index.items(), key=str))
+
+
+def named_sweeps(values: dict[str, Any], where: str) -> list[Sweep]:
+    """The sweeps of a configuration file.
+
+    Raises:
+        ConfigError: it has none, or one of them is not valid.
+    """
+    unknown = sorted(set(values) - {"title", "metric", "group", "sweeps"})
+    if unknown:
+        raise ConfigError(f"{where}: key {unknown[0]!r} is unknown; known are title, metric, group, sweeps")
+    if not values.get("sweeps"):
+        raise ConfigError(f"{where}: names no sweeps")
+    return [from_plain(Sweep, sweep, where=f"{where}, sweep {n}") for n, sweep in enumerate(values["sweeps"], start=1)]
 
 
 def with_device(sweep: Sweep, device: str) -> Sweep:

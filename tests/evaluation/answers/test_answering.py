@@ -11,7 +11,7 @@ import pytest
 
 from qgrag.errors import InputError
 from qgrag.evaluation.answers.answering import AnswerRun, Measures, run_answers
-from qgrag.evaluation.answers.comparing import summarise_comparisons
+from qgrag.evaluation.answers.judgements import summarise_comparisons
 from qgrag.evaluation.bootstrap import BootstrapConfig
 from qgrag.evaluation.datasets import Dataset
 from qgrag.evaluation.runs.harness import run_evaluation

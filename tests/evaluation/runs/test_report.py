@@ -12,8 +12,8 @@ from rich.console import Console
 
 from qgrag.evaluation.bootstrap import BootstrapConfig
 from qgrag.evaluation.datasets import Dataset
+from qgrag.evaluation.plots import spread
 from qgrag.evaluation.runs.harness import run_evaluation
-from qgrag.evaluation.runs.plots import spread
 from qgrag.evaluation.runs.report import default_columns, summary_table
 
 

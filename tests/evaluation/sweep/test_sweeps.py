@@ -14,20 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from qgrag.cli.sweep import sweep_table
 from qgrag.config import from_plain
 from qgrag.corpus.records import Document
 from qgrag.errors import ConfigError, InputError
 from qgrag.evaluation.bootstrap import BootstrapConfig, paired_bootstrap
 from qgrag.evaluation.datasets import Dataset, Question
 from qgrag.evaluation.metrics import metric_names
+from qgrag.evaluation.plots import plot_sweeps
 from qgrag.evaluation.runs.run_folder import RETRIEVER_NAME
 from qgrag.evaluation.runs.summary import summarise
-from qgrag.evaluation.sweep import sweeps
-from qgrag.evaluation.sweep.plots import plot_sweeps
+from qgrag.evaluation.sweep import running
 from qgrag.evaluation.sweep.points import Sweep, file_name
+from qgrag.evaluation.sweep.report import sweep_table
 from qgrag.evaluation.sweep.rows import Measured, sweep_rows, write_points
-from qgrag.evaluation.sweep.sweeps import run_sweep
+from qgrag.evaluation.sweep.running import run_sweep
 from qgrag.retrieval.methods.hybrid import HybridRetriever
 
 SMALL: dict[str, Any] = {"knowledge_graph": None, "query_graph": None}
@@ -57,7 +57,7 @@ def test_points_are_every_combination_and_share_indexes() -> None:
 def work(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is built and asked, in order."""
     done: list[str] = []
-    build, retrieve = sweeps.build_index, HybridRetriever.retrieve
+    build, retrieve = running.build_index, HybridRetriever.retrieve
 
     def built(*args: Any, **kwargs: Any) -> Any:
         done.append("build")
@@ -67,7 +67,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         done.append(f"ask {len(queries)}")
         return retrieve(self, queries, top_k)
 
-    monkeypatch.setattr(sweeps, "build_index", built)
+    monkeypatch.setattr(running, "build_index", built)
     monkeypatch.setattr(HybridRetriever, "retrieve", asked)
     return done
 

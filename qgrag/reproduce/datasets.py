@@ -11,7 +11,7 @@ from qgrag.errors import ConfigError
 from qgrag.evaluation.datasets import Dataset, load_dataset
 from qgrag.evaluation.datasets.files import read_json, read_json_lines
 from qgrag.evaluation.datasets.loading import LAYOUTS, locate
-from qgrag.evaluation.datasets.sampling import sample_questions
+from qgrag.evaluation.datasets.records import sample_questions
 from qgrag.reproduce.recipe import DataSpec
 
 JSON_LINES = ".jsonl"

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qgrag.errors import InputError, MissingComponentError, MissingExtraError
-from qgrag.evaluation.answers.judging_table import (
+from qgrag.evaluation.answers.metrics import (
     ANSWER_METRICS,
     Language,
     answer_metrics,
     check_language,
+    load_meteor,
     split_chinese,
 )
-from qgrag.evaluation.answers.meteor import load_meteor
 from qgrag.evaluation.datasets import Question
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from qgrag.errors import ConfigError
-from qgrag.reproduce.drawing import drawn_dataset
+from qgrag.reproduce.datasets import drawn_dataset
 from qgrag.reproduce.recipe import (
     DataSpec,
     load_recipe,

@@ -1,22 +1,26 @@
-"""Answer metrics of one question: a written answer against the accepted ones, in English or Chinese.
+"""Metrics of one answer against the accepted ones, in English or Chinese.
 
-The values come from torchmetrics. Its exact match, F1 and ROUGE split text at spaces, and its ROUGE keeps Latin letters
-only, so that Chinese is split into characters here first, its punctuation dropped (as CMRC 2018's evaluation does).
+METEOR comes from NLTK, all else from torchmetrics. torchmetrics splits text at spaces for exact match, F1 and ROUGE,
+and its ROUGE keeps Latin letters only. So Chinese is split into characters here first and loses its punctuation, as in
+CMRC 2018's evaluation.
 """
 
+import re
 import string
 import unicodedata
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
 
 from torchmetrics.functional.text import rouge_score, sacre_bleu_score, squad
 
-from qgrag.errors import InputError
+from qgrag.errors import InputError, MissingComponentError, MissingExtraError
 from qgrag.evaluation.datasets.records import Question
 
 Language = Literal["en", "zh"]
+Meteor = Callable[[str, Sequence[str]], float]
 ENGLISH_ARTICLES = frozenset(("a", "an", "the"))
 ROUGE_KEYS = ("rouge1", "rougeL")
+WORD = re.compile(r"\w+")
 BLEU_TOKENIZERS: dict[str, Literal["13a", "zh"]] = {"en": "13a", "zh": "zh"}
 ANSWER_METRICS = ("exact_match", "f1", "contains", "rouge1", "rougeL", "rouge1_precision", "rouge1_recall", "bleu1")
 
@@ -140,3 +144,41 @@ def _bare_words(text: str) -> list[str]:
 def _stands_in(part: Sequence[str], whole: Sequence[str]) -> bool:
     width = len(part)
     return bool(part) and any(list(whole[i : i + width]) == list(part) for i in range(len(whole) - width + 1))
+
+
+def load_meteor(wordnet: Any = None) -> Meteor:
+    """A function from an English answer and its references to METEOR, the best reference counting.
+
+    Banerjee and Lavie (2005) with NLTK's parameters: words match exactly, by Porter's stem or as WordNet synonyms of
+    their stems (so NLTK has it); alpha = 0.9, beta = 3, gamma = 0.5. Words are runs of letters and digits, in lower
+    case.
+
+    Args:
+        wordnet: NLTK's reader of WordNet; the one of its data folder if not given.
+
+    Raises:
+        MissingExtraError: NLTK is not installed.
+        MissingComponentError: WordNet is in none of the folders that NLTK searches.
+    """
+    try:
+        from nltk.corpus import wordnet as installed
+        from nltk.translate.meteor_score import meteor_score
+    except ImportError as error:
+        raise MissingExtraError("METEOR needs NLTK; install it with: pip install 'qgrag[answers]'") from error
+    if wordnet is None:
+        wordnet = installed
+        try:
+            wordnet.ensure_loaded()
+        except LookupError as error:
+            raise MissingComponentError(
+                "METEOR needs WordNet, which NLTK does not find; get it with: python -m nltk.downloader wordnet "
+                "(where there is no network, copy its folder nltk_data here and name it in NLTK_DATA)"
+            ) from error
+
+    def meteor(prediction: str, references: Sequence[str]) -> float:
+        if not references:
+            raise InputError("an answer needs at least one reference to be compared with")
+        words = [WORD.findall(reference.lower()) for reference in references]
+        return float(meteor_score(words, WORD.findall(prediction.lower()), wordnet=wordnet))
+
+    return meteor

@@ -1,0 +1,293 @@
+"""An experiment: retrievers over one data set and its index, and answers from what they find."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from qgrag.config import unknown_name
+from qgrag.errors import ConfigError, InputError
+from qgrag.evaluation.answers.answering import AnswerRun, Measures, Writer, run_answers
+from qgrag.evaluation.answers.metrics import Language, check_language, load_meteor
+from qgrag.evaluation.answers.summary import AnswerSummary
+from qgrag.evaluation.bootstrap import BootstrapConfig
+from qgrag.evaluation.datasets.loading import load_dataset
+from qgrag.evaluation.datasets.records import Dataset, sample_questions
+from qgrag.evaluation.metrics import DEFAULT_KS
+from qgrag.evaluation.runs.harness import dataset_settings, run_evaluation, settings_of
+from qgrag.evaluation.runs.run_folder import RunFolder
+from qgrag.evaluation.runs.summary import Summary
+from qgrag.generation.answers import AnswerConfig, AnswerWriter
+from qgrag.generation.correctness import CorrectnessJudge
+from qgrag.generation.local_answers import LocalAnswerWriter
+from qgrag.generation.pairwise import PairwiseJudge
+from qgrag.index.builder import build_index
+from qgrag.index.config import IndexConfig
+from qgrag.index.documents import DocumentSet, compare
+from qgrag.index.reader import Index
+from qgrag.llm.model import LanguageModel, model_settings
+from qgrag.llm.prompts import PromptConfig, Prompts
+from qgrag.retrieval.base import Retriever
+from qgrag.retrieval.registry import load_retriever, retriever_settings
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """Where the documents and questions of an experiment come from.
+
+    Args:
+        dataset: one of `qgrag.evaluation.datasets.DATASETS`.
+        data: folder of the publisher's files, or the corpus itself; `demo` needs none.
+        questions: question file that replaces the data set's own.
+        limit: number of questions drawn by `seed`; None takes all.
+        seed: of the draw.
+    """
+
+    dataset: str
+    data: Path | None = None
+    questions: Path | None = None
+    limit: int | None = None
+    seed: int = 0
+
+    def load(self) -> Dataset:
+        """Read the data set and draw its questions.
+
+        Raises:
+            InputError: as `load_dataset`, or `limit` is below 1.
+        """
+        dataset = load_dataset(self.dataset, self.data, self.questions)
+        return dataset if self.limit is None else sample_questions(dataset, self.limit, seed=self.seed)
+
+
+@dataclass(frozen=True)
+class AnswerPlan:
+    """How questions are answered, and how answers are measured.
+
+    Args:
+        reader: who answers: a language model, or rules (`local`).
+        config: what the reader gets and writes.
+        language: of questions and answers.
+        compare: the retriever whose answers are compared with those of each other one; empty judges each answer alone.
+        meteor: whether METEOR is measured too.
+        batch: number of questions that are answered together.
+    """
+
+    reader: Literal["llm", "local"] = "llm"
+    config: AnswerConfig = field(default_factory=AnswerConfig)
+    language: Language = "en"
+    compare: str = ""
+    meteor: bool = False
+    batch: int = 16
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is measured, whatever the data.
+
+    Args:
+        retrievers: names, or YAML files, whose row in the tables is the file's name without its ending.
+        ks: cut-offs of the metrics.
+        batch: number of questions that are scored together.
+        seed: of the bootstrap intervals.
+        index: folder of an index that is read as it is; None builds one in the folder of the run.
+        index_config: how an index is built.
+        device: of embedding and scoring.
+        llm_steps: whether a language model takes the steps of retrieval.
+        answers: None measures retrieval alone.
+
+    Raises:
+        ConfigError: a retriever is unknown, or values do not go together.
+        InputError: two retrievers would have the same row.
+    """
+
+    retrievers: tuple[str, ...]
+    ks: tuple[int, ...] = DEFAULT_KS
+    batch: int = 64
+    seed: int = 0
+    index: Path | None = None
+    index_config: IndexConfig | None = None
+    device: str = "auto"
+    llm_steps: bool = False
+    answers: AnswerPlan | None = None
+
+    def __post_init__(self) -> None:
+        rows = row_names(self.retrievers)
+        for name in self.retrievers:
+            retriever_settings(name)
+        if self.index is not None and self.index_config is not None:
+            raise ConfigError("--index names an index as it is and --index-config how one is built: leave one out")
+        if self.answers is None:
+            return
+        if self.answers.compare and self.answers.compare not in rows:
+            raise ConfigError(unknown_name("--compare", self.answers.compare, rows))
+        passages = self.answers.config.max_passages
+        if passages > max(self.ks):
+            raise ConfigError(
+                f"--passages {passages} is more than the {max(self.ks)} hits that a question keeps; "
+                f"extend the cut-offs: --ks '{[*self.ks, passages]}'"
+            )
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether a language model has to be there."""
+        return self.llm_steps or (self.answers is not None and self.answers.reader == "llm")
+
+    def check(self, dataset: Dataset) -> None:
+        """Raise what can be known to be wrong before anything is computed.
+
+        Raises:
+            InputError: the references are not in the language of the answers, or METEOR is asked for in that language.
+            MissingExtraError: METEOR is asked for, and NLTK is not installed.
+            MissingComponentError: METEOR is asked for, and WordNet is not there.
+        """
+        if self.answers is not None:
+            check_language(dataset.questions, self.answers.language)
+            Measures(self.answers.language, meteor=load_meteor() if self.answers.meteor else None)
+
+
+@dataclass(frozen=True)
+class Models:
+    """The language models of an experiment.
+
+    Args:
+        reader: answers, and takes the steps of retrieval; None where nothing asks it.
+        judge: judges answers; None where nothing is judged.
+        prompts: of both.
+    """
+
+    reader: LanguageModel | None = None
+    judge: LanguageModel | None = None
+    prompts: Prompts = field(default_factory=Prompts)
+
+
+def row_names(retrievers: Sequence[str]) -> list[str]:
+    """The row that each retriever has in the tables.
+
+    Raises:
+        InputError: two of them have the same row.
+    """
+    rows: list[str] = []
+    for name in retrievers:
+        row = Path(name).stem if name.endswith((".yaml", ".yml")) else name
+        if row in rows:
+            raise InputError(f"--retrievers names {row!r} twice; rename one of the files")
+        rows.append(row)
+    return rows
+
+
+def evaluate_retrieval(
+    experiment: Experiment,
+    source: DataSource,
+    dataset: Dataset,
+    out: Path,
+    models: Models,
+    *,
+    reading_seconds: float = 0.0,
+) -> tuple[Index, Summary]:
+    """Open or build the index, and run every retriever over the questions; resumable by question.
+
+    Args:
+        experiment: what is measured.
+        source: that `dataset` was loaded from.
+        dataset: documents and questions.
+        out: folder of the run; an index that is built lies in `out/index`.
+        models: language models.
+        reading_seconds: that loading `dataset` took, for the timings.
+
+    Raises:
+        InputError: the index is of other documents, or `out` holds another run.
+    """
+    index, seconds = _index_of(experiment, source, dataset, out / "index")
+    model = models.reader if experiment.llm_steps else None
+    settings: dict[str, Any] = {
+        "index": index.config.identity(),
+        "embedder": index.manifest.embedder,
+        "extractors": index.manifest.extractors,
+        "limit": source.limit,
+        "llm_steps": experiment.llm_steps,
+    }
+    if model is not None:
+        settings |= {"model": model_settings(model), **_own_prompts(models.prompts)}
+    retrievers: dict[str, Retriever] = {
+        row: load_retriever(index, name, model=model, prompts=models.prompts)
+        for row, name in zip(row_names(experiment.retrievers), experiment.retrievers, strict=True)
+    }
+    summary = run_evaluation(
+        dataset,
+        retrievers,
+        out,
+        ks=experiment.ks,
+        batch=experiment.batch,
+        seed=experiment.seed,
+        config=settings,
+        retriever_configs={name: settings_of(retriever) for name, retriever in retrievers.items()},
+        stage_seconds={"reading": reading_seconds, **seconds},
+    )
+    return index, summary
+
+
+def evaluate_answers(
+    experiment: Experiment, dataset: Dataset, index: Index, out: Path, models: Models
+) -> AnswerSummary:
+    """Answer every question from what each retriever found, and measure the answers; resumable by question.
+
+    `evaluate_retrieval` has to have run with the same arguments.
+
+    Raises:
+        InputError: `out` holds answers that were made with other settings.
+    """
+    plan = experiment.answers or AnswerPlan()
+    judge, prompts = models.judge, _own_prompts(models.prompts)
+    write: Writer
+    if plan.reader == "local" or models.reader is None:
+        write = LocalAnswerWriter(index.embedder.encode_queries, plan.config)
+        reader: Mapping[str, str] | str = plan.reader
+    else:
+        write = AnswerWriter(models.reader, plan.config, models.prompts)
+        reader = model_settings(models.reader)
+    measures = Measures(
+        plan.language,
+        CorrectnessJudge(judge, models.prompts) if judge is not None and not plan.compare else None,
+        load_meteor() if plan.meteor else None,
+        PairwiseJudge(judge, models.prompts) if judge is not None and plan.compare else None,
+        plan.compare,
+    )
+    run = AnswerRun(
+        plan.batch,
+        {"answers": dataclasses.asdict(plan.config), "reader": reader, **prompts},
+        BootstrapConfig(seed=experiment.seed),
+        {"judge": model_settings(judge), **prompts} if judge is not None else {},
+    )
+    return run_answers(dataset, row_names(experiment.retrievers), out, write, measures, run)
+
+
+def _index_of(
+    experiment: Experiment, source: DataSource, dataset: Dataset, folder: Path
+) -> tuple[Index, dict[str, float]]:
+    """The named index as it is, or one that is built in `folder`; and the seconds of each stage of building."""
+    if experiment.index is not None:
+        index = Index.open(experiment.index, device=experiment.device)
+        changes = compare(index.documents.hashes, DocumentSet.of(dataset.documents).hashes)
+        if changes:
+            raise InputError(
+                f"{experiment.index}: is not an index of this corpus ({len(changes.added)} documents are not in it, "
+                f"{len(changes.changed)} differ, {len(changes.removed)} are not in the corpus); leave --index out to "
+                "build one, or bring it up to date with qgrag index"
+            )
+        return index, {}
+    config = experiment.index_config or IndexConfig()
+    RunFolder(folder.parent).check(
+        {"dataset": dataset_settings(dataset), "config": {"index": config.identity(), "limit": source.limit}}
+    )
+    report = build_index(dataset.documents, folder, config)
+    index = Index.open(folder, device=experiment.device)
+    return index, {f"index: {stage}": spent for stage, spent in report.seconds.items()}
+
+
+def _own_prompts(prompts: Prompts) -> Mapping[str, Any]:
+    """What a run records of prompts that are not the package's own: their language and fingerprints."""
+    config = prompts.config
+    if config == PromptConfig():
+        return {}
+    return {"prompts": {"language": config.language} | {name: prompts[name].fingerprint for name in config.files}}
