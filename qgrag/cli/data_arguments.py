@@ -45,7 +45,7 @@ def gold_questions(args: Namespace, console: Console) -> list[GoldQuestion]:
 
 
 def split_parts(console: Console, args: Namespace, items: Sequence[T]) -> list[list[T]]:
-    """Parts of a split by group. A question that documents of several parts are asked stays in the first of them."""
+    """The items split by group into parts. A question that is in several parts stays in the first of them."""
     if len(args.split) > len(PARTS):
         raise InputError(f"--split takes up to {len(PARTS)} shares, not {len(args.split)}")
     parts = split_by_group(items, lambda item: item.group, args.split, args.seed)
@@ -62,7 +62,7 @@ def split_parts(console: Console, args: Namespace, items: Sequence[T]) -> list[l
 def write_parts(
     console: Console, args: Namespace, parts: Sequence[Sequence[T]], write: Callable[[Path, Sequence[T]], Any]
 ) -> None:
-    """Write a file a part, and remove those that an earlier split into more parts left."""
+    """Write one file per part, and remove the files of an earlier split into more parts."""
     out = Path(args.out)
     for name, part in zip_longest(PARTS, parts):
         path = out / f"{name}.jsonl"

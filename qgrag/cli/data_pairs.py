@@ -35,7 +35,10 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--group", choices=["document", "title"], default="document", help="what a split keeps whole")
     parser.add_argument("--negatives", choices=["none", "random", "hard"], default="random", help="given negatives")
     parser.add_argument(
-        "--window", type=int, default=0, help="cut passages to so many tokens around what the query asks; 0: whole"
+        "--window",
+        type=int,
+        default=0,
+        help="tokens that a passage is cut to, around what the query asks; 0 keeps passages whole",
     )
     parser.add_class_arguments(MiningConfig, "mining")
     args = parser.instantiate_classes(parser.parse_args(list(arguments)))

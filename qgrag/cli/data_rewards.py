@@ -44,13 +44,13 @@ def make_parser() -> ArgumentParser:
     parser.add_argument(
         "--group", choices=["document", "title", "question"], default="document", help="what a split keeps whole"
     )
-    parser.add_argument("--limit", type=int, default=2000, help="questions taken, drawn by seed")
+    parser.add_argument("--limit", type=int, default=2000, help="number of questions taken, drawn by --seed")
     parser.add_argument(
         "--bridges",
         type=int,
         default=0,
-        help="besides, so many of the index's own questions that take two documents: a name replaced by how another "
-        "document leads to it",
+        help="number of further questions that take two documents: in a question of the index, a name is replaced by "
+        "how another document leads to it",
     )
     parser.add_argument("--cache", type=str, default="runs/vectors", help="folder of vectors, shared with training")
     parser.add_argument("--labels", choices=["utility", "llm"], default="utility", help="who says what helps")

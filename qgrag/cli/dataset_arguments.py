@@ -17,6 +17,7 @@ def add_dataset_arguments(parser: ArgumentParser) -> None:
         "--data", type=str | None, default=None, help="folder of the publisher's files; demo needs none"
     )
     parser.add_argument("--questions", type=str | None, default=None, help="another question file of the same format")
+    parser.add_argument("--split", type=str | None, default=None, help="which split's questions, as BEIR has them: dev")
     parser.add_argument(
         "--limit", type=int | None, default=None, help="number of questions, drawn by --seed; all if not given"
     )
@@ -29,6 +30,7 @@ def data_source(args: Namespace) -> DataSource:
         args.dataset,
         Path(args.data) if args.data else None,
         Path(args.questions) if args.questions else None,
+        args.split,
         args.limit,
         args.seed,
     )

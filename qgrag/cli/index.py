@@ -35,18 +35,20 @@ def make_parser() -> ArgumentParser:
     parser.add_argument("documents", type=str, help="a folder, or a file in a format that qgrag reads")
     parser.add_argument("--out", type=str, required=True, help="folder of the index")
     parser.add_argument("--config", action="config", help="YAML file with the keys below; flags win over it")
-    parser.add_argument("--format", type=str, default="auto", help="format of DOCUMENTS, found by looking if auto")
-    parser.add_argument("--encoding", type=str | None, default=None, help="text encoding, if neither UTF-8 nor UTF-16")
+    parser.add_argument("--format", type=str, default="auto", help="format of DOCUMENTS; auto recognises it")
+    parser.add_argument(
+        "--encoding", type=str | None, default=None, help="text encoding of DOCUMENTS if it is neither UTF-8 nor UTF-16"
+    )
     parser.add_argument(
         "--on-error", choices=["stop", "skip"], default="stop", help="what to do with an input that cannot be read"
     )
-    parser.add_argument("--dry-run", action="store_true", help="say what would be done and spent, write nothing")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be done and spent; write nothing")
     add_llm_arguments(parser)
     parser.add_argument(
         "--no-cache",
         action="store_true",
-        help="ask the language model for everything anew and keep no answer, to measure; a stopped build then keeps "
-        "whole batches of chunks only",
+        help="keep no answers of the language model and ask for everything anew, to measure; a build that is stopped "
+        "then keeps only whole batches of chunks",
     )
     parser.add_class_arguments(IndexConfig)
     return parser

@@ -24,28 +24,32 @@ def add_llm_arguments(parser: ArgumentParser) -> None:
         "--llm-base-url", type=str | None, default=None, help="OpenAI-compatible endpoint, ending in /v1"
     )
     parser.add_argument("--llm-model", type=str | None, default=None, help="the endpoint's name of the model")
-    parser.add_argument("--max-calls", type=int | None, default=None, help="stop cleanly after so many calls")
     parser.add_argument(
-        "--max-tokens-total", type=int | None, default=None, help="stop cleanly after so many tokens in all"
+        "--max-calls", type=int | None, default=None, help="most calls in all; the command stops cleanly there"
+    )
+    parser.add_argument(
+        "--max-tokens-total", type=int | None, default=None, help="most tokens in all; the command stops cleanly there"
     )
 
 
 def add_asking_arguments(parser: ArgumentParser) -> None:
-    """The same, a configuration file, a cache and prompts: for commands that ask questions of a model."""
+    """The same with a configuration file, a cache and prompts, for commands that ask a model questions."""
     add_llm_arguments(parser)
     parser.add_argument("--llm", type=str | None, default=None, help="YAML file of a language model, as in configs/llm")
     parser.add_argument(
-        "--llm-cache", type=str | None, default=None, help="file that keeps its answers, beside --out if left out"
+        "--llm-cache", type=str | None, default=None, help="file that keeps its answers; beside --out if not given"
     )
-    parser.add_argument("--no-cache", action="store_true", help="ask it for everything anew, to measure")
     parser.add_argument(
-        "--llm-steps", action="store_true", help="let it take the steps of retrieval too, in place of rules"
+        "--no-cache", action="store_true", help="keep no answers and ask for everything anew, to measure"
+    )
+    parser.add_argument(
+        "--llm-steps", action="store_true", help="let it take the steps of retrieval too, instead of rules"
     )
     parser.add_class_arguments(PromptConfig, "prompts")
 
 
 def with_llm_arguments(config: LLMConfig, args: Namespace) -> LLMConfig:
-    """The configuration with what the flags say in place of its own.
+    """The configuration, with the values of the flags that were given.
 
     Raises:
         ConfigError: a value out of range.
@@ -63,7 +67,7 @@ def with_llm_arguments(config: LLMConfig, args: Namespace) -> LLMConfig:
 
 
 def llm_config(args: Namespace) -> LLMConfig:
-    """The configuration that `add_asking_arguments` names: the file's, with the flags over it.
+    """The configuration that `add_asking_arguments` names: that of the file, changed by the flags.
 
     Raises:
         ConfigError: the file cannot be read, or has a key or value that is wrong.
@@ -75,15 +79,15 @@ def llm_config(args: Namespace) -> LLMConfig:
 
 
 def cache_beside(out: str | None) -> Path | None:
-    """Where the answers that a written file is made of are kept, so that a run that is stopped pays for none twice."""
+    """The file beside `out` that keeps the model's answers, so that a run that was stopped pays for none twice."""
     return Path(f"{out}.llm-cache.sqlite") if out else None
 
 
 def answer_cache(args: Namespace, default: Path | None) -> Path | None:
-    """The file that keeps answers: none, the one that `--llm-cache` names, or the default.
+    """The file that keeps answers: the one that `--llm-cache` names, else the default; None with `--no-cache`.
 
     Raises:
-        ConfigError: a file is named and keeping is forbidden.
+        ConfigError: `--llm-cache` and `--no-cache` are both given.
     """
     if args.no_cache and args.llm_cache:
         raise ConfigError("--no-cache keeps no answers, but --llm-cache names a file for them: leave one out")

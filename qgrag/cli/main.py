@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         print(
-            f"\nqgrag {arguments[0]}: interrupted; finished work is kept, run the same command to go on",
+            f"\nqgrag {arguments[0]}: interrupted; finished work is kept, and the same command continues it",
             file=sys.stderr,
         )
         return 130

@@ -15,9 +15,9 @@ from qgrag.evaluation.answers.broad_questions import LLMQuestionMaker, LocalQues
 from qgrag.evaluation.datasets import DATASETS, load_documents
 from qgrag.llm.budget_stop import StopAtBudget
 
-EXAMPLES = """Make questions that need an understanding of a whole corpus: 5 kinds of user, 5 tasks each, 5 questions a
-task. A language model makes them where one is named, rules where none is. The corpus needs no questions of its own.
-qgrag eval takes the file as --questions.
+EXAMPLES = """Make questions that need an understanding of a whole corpus: for 5 kinds of user, 5 tasks each, and 5
+questions per task. A language model makes them if one is named, else rules do. The corpus needs no questions of its
+own. qgrag eval takes the file as --questions.
 
   qgrag questions --dataset demo --out qfs.jsonl
   qgrag questions --dataset jsonl --data my-documents --llm llm.yaml --out qfs.jsonl

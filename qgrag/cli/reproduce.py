@@ -30,7 +30,7 @@ each other.
   qgrag reproduce qcg-table1 --check --data DATA            everything that one needs
   qgrag reproduce qcg-table1 --data DATA --llm-base-url http://localhost:8000/v1 --out runs/qcg-table1
   qgrag reproduce qcg-table1 --data DATA --partial          only the data sets that are here
-  qgrag reproduce all --smoke                               every recipe, end to end, with embedded models
+  qgrag reproduce all --smoke                               every recipe, end to end, on the demo corpus
 """
 
 
@@ -39,7 +39,9 @@ def make_parser() -> ArgumentParser:
     parser.add_argument("name", type=str, nargs="?", default="", help="a recipe, a YAML file of one, or all")
     parser.add_argument("--list", action="store_true", help="list the recipes")
     parser.add_argument("--check", action="store_true", help="list what the recipe needs, and do nothing")
-    parser.add_argument("--smoke", action="store_true", help="5 questions on the demo corpus with embedded models")
+    parser.add_argument(
+        "--smoke", action="store_true", help="5 questions on the demo corpus with models that come with the package"
+    )
     parser.add_argument("--partial", action="store_true", help="run the data sets whose files are here")
     parser.add_argument(
         "--data", type=str | None, default=None, help=f"folder of the data sets' folders; {DATA_VARIABLE} if not given"
@@ -47,7 +49,7 @@ def make_parser() -> ArgumentParser:
     parser.add_argument(
         "--out", type=str | None, default=None, help="folder of the run; runs/reproduce/NAME, or runs/smoke/NAME"
     )
-    parser.add_argument("--limit", type=int | None, default=None, help="at most so many questions of a data set")
+    parser.add_argument("--limit", type=int | None, default=None, help="most questions asked per data set")
     add_llm_arguments(parser)
     return parser
 
@@ -103,8 +105,7 @@ def _say(console: Console, style: str | None = None) -> Callable[[str], None]:
 
 
 def with_endpoint(recipe: Recipe, args: Namespace) -> Recipe:
-    """The recipe with the endpoint, model and budgets of the flags; of a judge that is another model the budgets
-    alone."""
+    """The recipe with the endpoint, model and budgets of the flags. A judge of its own gets the budgets alone."""
     own = args.clone()
     if not recipe.judge_is_reader:
         own.llm_base_url = own.llm_model = None

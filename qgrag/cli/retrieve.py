@@ -37,7 +37,7 @@ def add_query_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("index", type=str, help="folder of an index")
     parser.add_argument("questions", type=str, nargs="*", help="questions, each in quotes")
     parser.add_argument(
-        "--queries", type=str | None, default=None, help='JSON lines with "question" and, if wanted, "id"'
+        "--queries", type=str | None, default=None, help='file of JSON lines with "question" and, optionally, "id"'
     )
     parser.add_argument("--out", type=str | None, default=None, help="write JSON lines here instead of printing")
     parser.add_argument(
@@ -46,8 +46,10 @@ def add_query_arguments(parser: ArgumentParser) -> None:
         default="qcg",
         help=f"{', '.join(RETRIEVERS)}, or a YAML file of configs/retrieval",
     )
-    parser.add_argument("--top-k", type=int, default=5, help="chunks a question")
-    parser.add_argument("--batch-size", type=int, default=256, help="questions scored together; bounds memory")
+    parser.add_argument("--top-k", type=int, default=5, help="number of chunks per question")
+    parser.add_argument(
+        "--batch-size", type=int, default=256, help="number of questions that are scored together; bounds memory"
+    )
     parser.add_argument("--device", type=str, default="auto", help="auto, cpu, cuda, cuda:1, ...")
     parser.add_argument("--explain", action="store_true", help="print the evidence as a person reads it")
 

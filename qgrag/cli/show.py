@@ -21,7 +21,7 @@ def show_problems(console: Console, problems: Sequence[object], label: str = "le
 
 
 def show_usage(console: Console, usage: Mapping[str, Mapping[str, float]], title: str) -> None:
-    """A row a step that asked a language model; nothing where none was asked."""
+    """One row per step that asked a language model; nothing if none was asked."""
     if not usage:
         return
     table = Table(title=title, title_justify="left")
@@ -35,7 +35,7 @@ def show_usage(console: Console, usage: Mapping[str, Mapping[str, float]], title
 
 
 def show_estimates(console: Console, estimates: Sequence[StepEstimate]) -> None:
-    """A row a step that would ask a language model; nothing where none would."""
+    """One row per step that would ask a language model; nothing if none would."""
     if not estimates:
         return
     table = Table(title="asked of the language model, by estimate", title_justify="left")
@@ -48,7 +48,7 @@ def show_estimates(console: Console, estimates: Sequence[StepEstimate]) -> None:
 
 
 def show_extraction(console: Console, extraction: Mapping[str, Mapping[str, int]]) -> None:
-    """A line a kind of result of which anything was counted."""
+    """One line per kind of result of which anything was counted."""
     for kind, counts in extraction.items():
         if counts:
             listed = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items())
@@ -56,7 +56,7 @@ def show_extraction(console: Console, extraction: Mapping[str, Mapping[str, int]
 
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """One JSON object a line, written beside `path` and then renamed."""
+    """One JSON object per line; `path` is there whole or not at all."""
     partial = path.with_name(path.name + ".partial")
     with partial.open("w", encoding="utf-8") as file:
         for row in rows:

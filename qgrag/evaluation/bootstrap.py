@@ -50,7 +50,7 @@ def resampled_means(values: Array, resamples: int, seed: int, block: int = 1024)
     """Means over draws of the questions with replacement.
 
     Args:
-        values: one row a question, [n, c].
+        values: one row per question, [n, c].
         resamples: number of draws R.
         seed: of the draws; they depend on it and on n alone.
         block: draws held in memory at once, as block x n counts.
@@ -72,7 +72,7 @@ def mean_intervals(values: Array, config: BootstrapConfig | None = None) -> tupl
     """Percentile interval of the mean of one system.
 
     Args:
-        values: one row a question, [n, m].
+        values: one row per question, [n, m].
 
     Returns:
         Lower and upper ends, [m] each.
@@ -87,7 +87,7 @@ def paired_bootstrap(a: Array, b: Array, config: BootstrapConfig | None = None) 
     """Difference between two systems measured on the same questions.
 
     Args:
-        a: values of the first, one row a question, [n] or [n, m] for m metrics.
+        a: values of the first, one row per question, [n] or [n, m] for m metrics.
         b: values of the second, in the same order and shape.
 
     Returns:
@@ -105,7 +105,7 @@ def pairwise_bootstrap(
     """`paired_bootstrap` for every pair of systems, all on the same draws.
 
     Args:
-        systems: by name, one row a question, [n] or [n, m].
+        systems: by name, one row per question, [n] or [n, m].
 
     Returns:
         By (first, second) in the order of `systems`.

@@ -1,10 +1,10 @@
 """Retrieval metrics of one question, at the level of documents.
 
-A ranking is a list of hits (chunks), and `k` counts hits, as the papers' top K counts chunks. A document has
-the rank of its first chunk; its further chunks take up places but bring nothing. The values come from
-torchmetrics, which is handed what its definitions silently assume: positive scores without ties (recall,
-precision and MRR take every item with a score of 0 or less for irrelevant), and gold that was not retrieved
-(recall and nDCG otherwise know only the gold that was).
+A ranking is a list of hits (chunks), and `k` counts hits, as the papers' top K counts chunks. A document has the rank
+of its first chunk; its further chunks take up places but add nothing. The values come from torchmetrics, whose
+definitions assume two things that this module supplies. Scores are positive and without ties, because recall, precision
+and MRR take every item with a score of 0 or less for irrelevant. Gold that was not retrieved is part of the input,
+because recall and nDCG otherwise know only the gold that was retrieved.
 """
 
 from collections.abc import Collection, Sequence

@@ -73,9 +73,7 @@ def _label_ends(ax: Axes, ends: dict[str, tuple[float, str]], k: int) -> None:
 
 
 def spread(heights: Sequence[float], gap: float) -> list[float]:
-    """Move rising numbers as little as a sweep needs so that neighbours differ by `gap` and the top stays
-    below 1.
-    """
+    """Rising numbers, moved so that neighbours differ by at least `gap` and the largest stays below 1."""
     spaced: list[float] = []
     for height in heights:
         spaced.append(max(height, spaced[-1] + gap) if spaced else height)
@@ -87,7 +85,7 @@ def spread(heights: Sequence[float], gap: float) -> list[float]:
 
 
 def plot_sweeps(panels: Sequence[tuple[Rows, str, str]], path: Path, title: str) -> None:
-    """Write a PNG with one panel a sweep; bands are the intervals.
+    """Write a PNG with one panel per sweep; bands are the intervals.
 
     Args:
         panels: of each sweep its rows (of `run_sweep`), the group and the metric shown.
@@ -106,7 +104,7 @@ def plot_sweeps(panels: Sequence[tuple[Rows, str, str]], path: Path, title: str)
 
 
 def _panel(ax: Axes, rows: Rows, metric: str) -> None:
-    """A line for each value of the series; bars where the values are names and there is one line."""
+    """One line per value of the series; error bars in place of lines where the values are names."""
     numeric = all(isinstance(row["value"], int | float) for row in rows)
     ticks = _distinct(row["value"] for row in rows)
     lines = _distinct(row["series_value"] for row in rows)

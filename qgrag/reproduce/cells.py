@@ -1,4 +1,4 @@
-"""From the figures of a run to one cell of a paper's table."""
+"""From the figures of a run to the cells of a paper's table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ def mean_cell(cells: Sequence[Cell]) -> Cell:
 
 
 def _spent(metric: str, row: Row, measured: Measured) -> float | None:
-    """Minutes or tokens of all questions; None where a part of them was not recorded."""
+    """Minutes or tokens of all questions; None if a part of them was not recorded."""
     index = measured.indexes.get(row.index)
     built = None if index is None else index.seconds if metric in MINUTES else index.tokens
     answered = _seconds(row, measured) if metric in MINUTES else _tokens(row, measured)

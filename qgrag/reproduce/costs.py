@@ -1,4 +1,4 @@
-"""What building an index has cost over all its runs, kept beside it: those that were stopped count too."""
+"""What building an index has cost over all its runs, stopped ones included. The record lies beside the index."""
 
 import json
 import time
@@ -18,9 +18,9 @@ class IndexCosts:
     """Of one index.
 
     Args:
-        seconds: of all runs that built at it; None where that is not known, since it was built elsewhere or a run was
-            killed without a chance to tell.
-        tokens: prompts and answers of the language model, as its manifest sums them.
+        seconds: of all runs that built the index; None if not known, because it was built elsewhere or a run was
+            killed before it could write them.
+        tokens: of the language model's prompts and answers, as the index's manifest sums them.
     """
 
     seconds: float | None
@@ -30,7 +30,7 @@ class IndexCosts:
 def build_timed(
     documents: Sequence[Document], folder: Path, config: IndexConfig, embedder: Embedder | None = None
 ) -> None:
-    """`build_index`, with the seconds of the run written to `FOLDER.seconds.jsonl`, whether or not it ends well."""
+    """`build_index`. Its seconds are written to `FOLDER.seconds.jsonl`, whether or not it ends well."""
     path = _record(folder)
     path.parent.mkdir(parents=True, exist_ok=True)
     _append(path, {"event": "began"})

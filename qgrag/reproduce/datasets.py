@@ -1,4 +1,4 @@
-"""A recipe's questions, drawn from a publisher's files, and the corpus that goes with them."""
+"""The data sets of a recipe: questions drawn from a publisher's files, and the corpus that goes with them."""
 
 import json
 from dataclasses import replace
@@ -27,8 +27,8 @@ def drawn_dataset(spec: DataSpec, data: Path, limit: int | None = None) -> Datas
 
     Raises:
         InputError: a file is missing or broken.
-        ConfigError: the passages of the questions taken are the corpus, but the format does not give passages with each
-            question.
+        ConfigError: the corpus is to be the passages of the questions taken, but the format does not give passages with
+            each question.
     """
     folder = data / spec.folder
     questions = folder / spec.questions if spec.questions else None
@@ -40,7 +40,7 @@ def drawn_dataset(spec: DataSpec, data: Path, limit: int | None = None) -> Datas
 
 
 def as_one_text(dataset: Dataset) -> Dataset:
-    """The data set with its documents, each below its title, as the paragraphs of a single one, and without gold."""
+    """The data set with all documents, each below its title, joined to a single document, and without gold."""
     parts = (f"{document.title}\n{document.text}".strip() for document in dataset.documents)
     document = Document(dataset.name, "\n\n".join(parts))
     questions = tuple(replace(question, gold=()) for question in dataset.questions)
@@ -54,7 +54,7 @@ def _taken(dataset: Dataset, spec: DataSpec, limit: int | None) -> Dataset:
 
 
 def _with_own_passages(spec: DataSpec, folder: Path, questions: Path | None, limit: int | None) -> Dataset:
-    """The questions taken with their own passages: what the format's reader makes of the file without the others."""
+    """The questions taken, over their own passages: the file is read again with these questions alone."""
     layout = LAYOUTS[spec.format]
     _, path = locate(spec.format, folder, questions)
     entries = [] if layout.question_files else _entries(path)

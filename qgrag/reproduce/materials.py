@@ -103,9 +103,11 @@ class NamedMaterials:
 
 @dataclass(frozen=True)
 class SmokeMaterials:
-    """Embedded models over the demo corpus in place of every data set: 5 questions, dealt out to the table's groups.
+    """Models that come with the package, over the demo corpus in place of every data set.
 
-    Extraction is local, a cosine stands in for cross-encoders, rules for the reader, counts for the judge of pairs.
+    5 questions are asked; each gets one of the table's groups as its type.
+
+    Rules extract and answer, a cosine replaces cross-encoders, and counting replaces the judge of pairs.
     """
 
     recipe: Recipe

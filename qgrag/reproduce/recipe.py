@@ -36,8 +36,9 @@ class Column:
         dataset: key of `Recipe.datasets`; `average` for the unweighted mean over all of them.
         metric: one of `KNOWN`: an answer or retrieval metric; `wins:CRITERION`, the share that `Recipe.compare_with`
             wins over the row; `minutes:` of building the index, of retrieval and answers, or of both; `tokens:` of
-            building, or of retrieval and answers, for all questions. Answers that the model's cache gave cost nothing:
-            of rows that ask the same, the first one pays, and what a stopped batch had asked is in no count.
+            building, or of retrieval and answers, for all questions. An answer from the model's cache costs nothing.
+            So of several rows that ask the same only the first one pays, and what a stopped batch had asked is not
+            counted.
         group: type of question, or `overall`.
 
     Raises:
@@ -71,10 +72,10 @@ class DataSpec:
         how: the first ones, or drawn by `seed`.
         per_type: `sample` questions of each type.
         seed: of the draw.
-        pool: the corpus: all passages of the files, or those alone that come with the questions taken, for formats
-            that give passages with each question.
-        one_text: whether the corpus is one document, its passages one after the other, so that chunks cross their
-            ends; nothing is left to measure retrieval by.
+        pool: the corpus: `all` passages of the files, or those that come with the questions taken (`sampled`), for
+            formats that give passages with each question.
+        one_text: whether the passages are joined to one document, so that chunks cross their ends. Retrieval cannot be
+            measured then.
         language: of questions and answers.
         get: where the files come from.
     """
@@ -102,7 +103,7 @@ class Row:
             this project, whose published numbers are shown all the same.
         for_dataset: data set to parameters that differ there.
         index: name of the index that it runs on.
-        published: the paper's numbers, one a column; null where it gives none. Empty where none is known.
+        published: the paper's numbers, one per column; null where it gives none. Empty where none is known.
     """
 
     method: str = ""
@@ -124,7 +125,7 @@ class Row:
 
 @dataclass(frozen=True)
 class NeededFile:
-    """Something that has to be made before; `how` says by which command. Both may hold `{dataset}` and `{language}`."""
+    """A file that has to be made before; `how` says by which command. Both may hold `{dataset}` and `{language}`."""
 
     path: str = ""
     how: str = ""
@@ -143,7 +144,7 @@ class Recipe:
         llm: the model that extracts, takes retrieval's steps, and answers.
         llm_steps: whether it takes retrieval's steps.
         judge: the model that judges; None where the table needs none.
-        judge_is_reader: whether `judge` is the model that answers, so that whoever names another model names both.
+        judge_is_reader: whether `judge` is the model that answers, so that another reader is also another judge.
         serve: command that serves the model.
         style: of answers.
         passages: read by the reader.

@@ -25,10 +25,11 @@ GATEWAY_ERRORS = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPSt
 
 
 def endpoint_problem(config: LLMConfig) -> str:
-    """What stands in the way of asking a model, empty if nothing is known to; waits three seconds at most.
+    """Why a model cannot be asked, empty if nothing is known against it; waits three seconds at most.
 
-    The endpoint is asked for its list of models, with the key that requests will carry. Nothing there, a refused key
-    or a list without the model is a problem; an endpoint that has no such list passes. Each is asked once a process.
+    The endpoint is asked for its list of models, with the key that requests will carry. It is a problem if nothing
+    answers, if the key is refused, or if the list lacks the model. An endpoint without such a list passes. Each
+    endpoint is asked once per process.
     """
     return _problem(config.base_url, config.model)
 
@@ -56,7 +57,7 @@ def _problem(base_url: str, model: str) -> str:
 
 
 def _listed(response: httpx.Response) -> list[str]:
-    """Names of the models in a reply; none where it is no list of models."""
+    """Names of the models in a reply; empty if it is not a list of models."""
     try:
         return [str(model["id"]) for model in response.json()["data"]]
     except (ValueError, KeyError, TypeError):
@@ -83,7 +84,7 @@ class Need:
 
 
 def needs_of(recipe: Recipe, data: Path | None) -> list[Need]:
-    """Everything that a recipe needs; looks at disk, the endpoint and the GPU, and loads no model.
+    """Everything that a recipe needs. Looks at the disk, the endpoint and the GPU; loads no model.
 
     Args:
         recipe: with the endpoint that will be asked.

@@ -1,4 +1,4 @@
-"""What takes the places of large models in a smoke run. Its figures mean nothing; that the recipe runs is the point."""
+"""Small stand-ins for the large models of a recipe. A smoke run shows that a recipe runs; its figures mean nothing."""
 
 from collections.abc import Callable, Sequence
 
@@ -30,7 +30,7 @@ class EmbeddingScorer:
 
 
 class RememberingEmbedder:
-    """Vectors of another embedder, each text's computed once: a smoke run's methods read the same few documents."""
+    """Vectors of another embedder, computed once per text: all methods of a smoke run read the same few documents."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -67,7 +67,7 @@ class RememberingEmbedder:
 
 
 class ContainsJudge:
-    """Takes an answer for correct that has a reference in it."""
+    """Calls an answer correct if it contains a reference."""
 
     def __call__(
         self, queries: Sequence[str], references: Sequence[Sequence[str]], answers: Sequence[str]

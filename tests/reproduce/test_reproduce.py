@@ -268,7 +268,7 @@ def test_answers_are_measured_over_a_corpus_of_one_text(tmp_path: Path) -> None:
     assert values["tokens:construction"] == 0
 
 
-def test_a_run_with_another_index_is_not_gone_on_with(tmp_path: Path) -> None:
+def test_a_run_with_another_index_is_not_continued(tmp_path: Path) -> None:
     recipe = Recipe(
         datasets={"towns": DataSpec()},
         indexes={"base": {"chunks": {"tokens": 200}, "query_graph": None, "knowledge_graph": None}},

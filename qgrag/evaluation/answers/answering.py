@@ -77,13 +77,13 @@ class Measures:
 
 @dataclass(frozen=True)
 class AnswerRun:
-    """How the answers of a run are made, besides who writes them.
+    """How the answers of a run are made, apart from who writes them.
 
     Args:
-        batch: questions a call of the writer or of a judge, and between two writes.
-        config: settings of the writer, JSON-serialisable, recorded and compared when a run is continued.
+        batch: number of questions per call of the writer or a judge. Each batch is on disk before the next one begins.
+        config: settings of the writer, JSON-serialisable. They are recorded, and compared when a run is continued.
         bootstrap: how intervals are drawn.
-        judge_config: settings of the judge, likewise, which may come to a run whose answers are written.
+        judge_config: settings of the judge, likewise. A judge may join a run whose answers are already written.
     """
 
     batch: int = 16
@@ -97,18 +97,19 @@ def run_answers(
 ) -> AnswerSummary:
     """Answer every question from what each retriever found, as `run_evaluation` left it in `out`, and measure.
 
-    Each method's reader sees what the method gives it (`Retriever.reads`), and answers from what it knows where that
-    is nothing. Results are on disk after each batch. The same call continues where the last one ended, asks for failed
-    answers and verdicts again, and may bring further retrievers and measures; a call with other settings of the writer
-    or of the judge is refused. `out` then also holds `answers.json` (`AnswerSummary.to_dict()`),
-    `answers-RETRIEVER.jsonl` (a line a question: answer, citations, usage), of a judge `verdicts-RETRIEVER.jsonl`, of a
-    pair judge `comparisons-A-vs-B.jsonl`, and `results.parquet` has a row's answer and metrics too.
+    The reader of each method sees what the method gives it (`Retriever.reads`). Where that is nothing, it answers from
+    what it knows. Results are on disk after each batch. The same call continues where the last one ended, asks for
+    failed answers and verdicts again, and may bring further retrievers and measures. A call with other settings of the
+    writer or of the judge is refused.
+
+    `out` then also holds `answers.json` (`AnswerSummary.to_dict()`) and `answers-RETRIEVER.jsonl` (one line per
+    question: answer, citations, usage). A judge adds `verdicts-RETRIEVER.jsonl`, a pair judge
+    `comparisons-A-vs-B.jsonl`. `results.parquet` gets the answer of each row and its metrics.
 
     Raises:
-        InputError: a retriever's results are not all in `out`, `out` holds answers made with other settings, answers
-            are to be compared with those of a retriever that is not among `retrievers`, or the references are not in
-            the language of the measures.
-        LLMUnavailableError: the model cannot be used at all; what was written until then is kept.
+        InputError: results of a retriever are missing in `out`; `out` holds answers that were made with other settings;
+            `compare_with` is not among `retrievers`; or the references are not in the language of the measures.
+        LLMUnavailableError: the model cannot be used at all. What was written until then is kept.
     """
     if run.batch < 1:
         raise InputError(f"batch has to be at least 1, not {run.batch}")
@@ -213,7 +214,7 @@ def _record(id_: str, answer: Answer) -> dict[str, Any]:
 
 
 def restored(record: Mapping[str, Any], texts: Mapping[str, str]) -> RetrievalResult:
-    """The retrieval result that a run's record tells of, its passages cut from the documents again."""
+    """The retrieval result of a run's record, with the passages cut from the documents again."""
     hits = tuple(
         Hit(
             **{
@@ -229,7 +230,7 @@ def restored(record: Mapping[str, Any], texts: Mapping[str, str]) -> RetrievalRe
 
 
 def _write(results: Sequence[RetrievalResult], reads: Reads, write: Writer) -> list[Answer]:
-    """Answers from what the method gives its reader, and from what the reader knows where that is nothing."""
+    """Answers from what the method gives its reader; where that is nothing, from what the reader knows."""
     if reads == "views":
         shown = [replace(result, hits=()) for result in results]
     else:

@@ -30,7 +30,7 @@ class Judge(Protocol):
 def judge_all(name: str, dataset: Dataset, answers: Records, judge: Judge, folder: RunFolder, batch: int) -> None:
     """Write a verdict on each answer of a retriever; `correct` is None without a reference or where the judge failed.
 
-    An answer that the judge failed on, or that changed since, is judged anew.
+    An answer is judged anew if the judge failed on it or if it changed since.
     """
     ids = [question.id for question in dataset.questions]
 
@@ -109,8 +109,8 @@ def compare_all(
 ) -> None:
     """Judge `compare_with`'s answers against those of every other retriever, resumable by question.
 
-    Of each pair `comparisons-A-vs-B.jsonl` gets a record a question, whose shares are those of `compare_with`, A. A
-    pair that was not judged in both orders, or whose answers changed since, is judged anew.
+    For each pair, `comparisons-A-vs-B.jsonl` gets one record per question. A is `compare_with`, and the shares are A's.
+    A pair that was not judged in both orders, or whose answers changed since, is judged anew.
     """
     ids = [question.id for question in dataset.questions]
     for other in answers:

@@ -23,7 +23,7 @@ ANSWER_LABELS = {
 
 
 def answer_table(summary: AnswerSummary) -> RenderableType:
-    """One table a group with a row a retriever, then what answers cost, and win rates where there are any.
+    """One table per group with one row per retriever, then what answers cost, and win rates where there are any.
 
     Each value stands above its interval; for `rich.console.Console.print`.
     """
@@ -35,7 +35,7 @@ def answer_table(summary: AnswerSummary) -> RenderableType:
     if left_out:
         parts.append(Text(f"{left_out} questions are in no figure, since the judge gave no verdict on some answer."))
     for name, costs in summary.costs.items():
-        tokens = f"{costs['prompt_tokens']:.0f} + {costs['completion_tokens']:.0f} tokens a question"
+        tokens = f"{costs['prompt_tokens']:.0f} + {costs['completion_tokens']:.0f} tokens per question"
         shares = f"{costs['unanswered']:.0%} called unanswerable, {costs['failed']:.0%} failed"
         parts.append(Text(f"{name}: {tokens} in {costs['calls']:.1f} calls; {shares}"))
     if summary.comparisons:
@@ -62,7 +62,7 @@ def _group_table(summary: AnswerSummary, group: str) -> Table:
 
 
 def win_rate_table(comparisons: Mapping[str, Mapping[str, Any]]) -> Table:
-    """A row a pair and criterion: win rate of the first with its interval, agreement, position bias."""
+    """One row per pair and criterion: win rate of the first with its interval, agreement, position bias."""
     table = Table(
         title="win rate of the first, each pair judged in both orders", title_justify="left", box=SIMPLE_HEAD, padding=0
     )

@@ -25,9 +25,9 @@ class AnswerSummary:
         retrievers: {RETRIEVER: {GROUP: {METRIC: {"mean", "low", "high"}}}}, intervals by bootstrap.
         differences: {GROUP: {FIRST: {SECOND: {METRIC: {"mean", "low", "high"}}}}}, first minus second, paired.
         counts: {GROUP: {"questions", "measured", "without_reference", "not_judged"}}.
-        costs: {RETRIEVER: {"prompt_tokens", "completion_tokens", "calls", "unanswered", "failed", "truncated"}}, a
-            question on average; tokens are those of retrieval steps and answer together, the judge's excluded, and
-            without what a cache answered.
+        costs: {RETRIEVER: {"prompt_tokens", "completion_tokens", "calls", "unanswered", "failed", "truncated"}}, the
+            average per question. Tokens are those of the retrieval steps and the answer together. The judge's tokens
+            and what a cache answered are not counted.
         comparisons: {"A-vs-B": `WinRates.to_dict()`}.
     """
 

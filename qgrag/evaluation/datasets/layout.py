@@ -1,4 +1,4 @@
-"""How the files of a data set are found and read, and corpora that are pooled from the passages of each question."""
+"""How the files of a data set are found and read, and how passages that come with questions make a corpus."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,6 +22,8 @@ class Layout:
         read_questions: question file to questions, whose `gold` holds values of `gold_key`.
         corpus_files: patterns of the corpus's file, sought in this order in the folder of the data set.
         question_files: patterns of the question file, sought beside the corpus; none if the corpus's file holds them.
+        split_file: path of the question file of a split, with `{}` for its name; empty if there are no splits.
+        further_files: names of files beside the corpus that are read too; their checksums are recorded if they exist.
         folder_is_corpus: whether a folder without any of `corpus_files` is a corpus of one-document files.
         gold_key: what questions call a document by.
     """
@@ -30,6 +32,8 @@ class Layout:
     read_questions: Callable[[Path], list[Question]]
     corpus_files: tuple[str, ...]
     question_files: tuple[str, ...] = ()
+    split_file: str = ""
+    further_files: tuple[str, ...] = ()
     folder_is_corpus: bool = False
     gold_key: Callable[[Document], str] = attrgetter("id")
 

@@ -8,6 +8,7 @@ from qgrag.corpus.records import Document
 from qgrag.corpus.report import CorpusReport
 from qgrag.errors import InputError
 from qgrag.evaluation.datasets import (
+    beir,
     graphragbench,
     hotpotqa,
     iirc,
@@ -37,19 +38,23 @@ LAYOUTS = {
     "nq": nq.LAYOUT,
     "iirc": iirc.LAYOUT,
     "ultradomain": ultradomain.LAYOUT,
+    "beir": beir.LAYOUT,
 }
 DATASETS = tuple(LAYOUTS)
 
 
-def load_dataset(name: str, data: Path | None = None, questions: Path | None = None) -> Dataset:
+def load_dataset(
+    name: str, data: Path | None = None, questions: Path | None = None, split: str | None = None
+) -> Dataset:
     """Read a data set from the files of its publisher.
 
     Args:
         name: one of `DATASETS`.
         data: the folder that the publisher's files lie in, or the corpus itself (a file, or a folder of
             documents). `demo` needs none.
-        questions: a question file of the same format, or JSON lines of one's own as data set `jsonl` has them (each
-            with `question` and `documents`), in place of the data set's own.
+        questions: replaces the data set's own questions: a file of the same format, or JSON lines as data set `jsonl`
+            has them (each with `question` and `documents`).
+        split: the split whose questions are read, for formats that have one question file per split.
 
     Raises:
         InputError: the name is unknown, a file is missing or broken, or two questions share an id. Gold that
@@ -57,22 +62,21 @@ def load_dataset(name: str, data: Path | None = None, questions: Path | None = N
             lost.
     """
     layout = _layout(name)
-    corpus_path, question_path = locate(name, data, questions)
+    corpus_path, question_path = locate(name, data, questions, split)
     corpus = layout.read_documents(corpus_path)
     if questions is not None and _is_own(question_path):
         layout = jsonl.LAYOUT
     read = layout.read_questions(question_path)
     _check_ids(question_path, read)
     linked, lost = _link_gold(read, corpus.documents, layout.gold_key)
+    files = {"documents": corpus_path, "questions": question_path}
+    files |= {Path(file).stem: corpus_path.parent / file for file in _layout(name).further_files}
     return Dataset(
         name=name,
         documents=tuple(corpus.documents),
         questions=tuple(linked),
         problems=(*map(str, corpus.problems), *lost),
-        files={
-            "documents": {"name": corpus_path.name, "sha256": sha256_of(corpus_path)},
-            "questions": {"name": question_path.name, "sha256": sha256_of(question_path)},
-        },
+        files={role: {"name": path.name, "sha256": sha256_of(path)} for role, path in files.items() if path.exists()},
     )
 
 
@@ -89,19 +93,22 @@ def load_documents(name: str, data: Path | None = None) -> CorpusReport:
     return _layout(name).read_documents(_locate_corpus(name, data))
 
 
-def locate(name: str, data: Path | None, questions: Path | None) -> tuple[Path, Path]:
+def locate(name: str, data: Path | None, questions: Path | None = None, split: str | None = None) -> tuple[Path, Path]:
     """The corpus and the question file of a data set, without reading them.
 
     Raises:
-        InputError: a file is not there, or several might be meant.
+        InputError: a file is not there, several might be meant, or `split` does not go with the rest.
     """
     corpus, patterns = _locate_corpus(name, data), LAYOUTS[name].question_files
+    if split is not None:
+        questions = _split_file(name, corpus.parent, questions, split)
     if questions is None and name == "demo":
         from qgrag.demo import demo_questions_path
 
         questions = demo_questions_path()
     if questions is None and patterns:
-        questions = find_file(corpus.parent, patterns, "question file", "--questions")
+        option = "--split, --questions" if LAYOUTS[name].split_file else "--questions"
+        questions = find_file(corpus.parent, patterns, "question file", option)
     return corpus, questions or corpus
 
 
@@ -125,6 +132,19 @@ def _locate_corpus(name: str, data: Path | None) -> Path:
     if data.is_dir() and (named or not layout.folder_is_corpus):
         return find_file(data, layout.corpus_files, "corpus", "--data")
     return data
+
+
+def _split_file(name: str, folder: Path, questions: Path | None, split: str) -> Path:
+    pattern = LAYOUTS[name].split_file
+    if not pattern:
+        raise InputError(f"data set {name!r} has no splits; name a question file in place of the split (--questions)")
+    if questions is not None:
+        raise InputError(f"{questions} and split {split!r} both name the questions; leave one out")
+    path = folder / pattern.format(split)
+    if not path.is_file():
+        known = ", ".join(sorted(other.stem for other in folder.glob(pattern.format("*")))) or "none"
+        raise InputError(f"{path}: no such file; the splits here are: {known} (--split)")
+    return path
 
 
 def _is_own(path: Path) -> bool:

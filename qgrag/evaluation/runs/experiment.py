@@ -40,6 +40,7 @@ class DataSource:
         dataset: one of `qgrag.evaluation.datasets.DATASETS`.
         data: folder of the publisher's files, or the corpus itself; `demo` needs none.
         questions: question file that replaces the data set's own.
+        split: the split whose questions are asked, for formats that have one question file per split.
         limit: number of questions drawn by `seed`; None takes all.
         seed: of the draw.
     """
@@ -47,6 +48,7 @@ class DataSource:
     dataset: str
     data: Path | None = None
     questions: Path | None = None
+    split: str | None = None
     limit: int | None = None
     seed: int = 0
 
@@ -56,7 +58,7 @@ class DataSource:
         Raises:
             InputError: as `load_dataset`, or `limit` is below 1.
         """
-        dataset = load_dataset(self.dataset, self.data, self.questions)
+        dataset = load_dataset(self.dataset, self.data, self.questions, self.split)
         return dataset if self.limit is None else sample_questions(dataset, self.limit, seed=self.seed)
 
 

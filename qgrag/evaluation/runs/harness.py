@@ -34,8 +34,7 @@ class BatchRetriever(Protocol):
 
 
 def settings_of(retriever: Any) -> dict[str, Any]:
-    """What a run records of a retriever: its registered name, its configuration and the steps that a language model
-    takes, where it has them."""
+    """What a run records of a retriever: registered name, configuration, and the steps that a language model takes."""
     config = getattr(retriever, "config", None)
     steps = getattr(retriever, "llm_steps", ())
     return {
@@ -66,26 +65,25 @@ def run_evaluation(
 ) -> Summary:
     """Ask every retriever every question and write what came of it to `out`.
 
-    Results are on disk after each batch. The same call over the same folder continues where the last one
-    ended, and may bring further retrievers; a call with other settings is refused, so that no run overwrites
-    another.
+    Results are on disk after each batch. The same call over the same folder continues where the last one ended, and may
+    bring further retrievers. A call with other settings is refused, so that no run overwrites another.
 
-    `out` then holds `summary.json` (`Summary.to_dict()`), `results-RETRIEVER.jsonl` (a line a question:
-    metrics, hits with their spans and evidence), `results.parquet` (the same as one table without the
-    evidence), `table.md` (the main figures with their intervals), `recall.png`, `run.json` (the settings) and
-    `timings.jsonl`.
+    `out` then holds `summary.json` (`Summary.to_dict()`), `results-RETRIEVER.jsonl` (one line per question: metrics,
+    hits with their spans and evidence), `results.parquet` (the same as one table without the evidence), `table.md` (the
+    main figures with their intervals), `recall.png`, `run.json` (the settings) and `timings.jsonl`.
 
     Args:
         dataset: documents and questions; the retrievers' index has to be built from these documents.
         retrievers: by name; the names make file names.
         out: folder of the run, made if need be.
         ks: cut-offs of the metrics; the largest is the number of hits asked for.
-        batch: questions a call of a retriever, and between two writes, after the first question, which is asked alone.
+        batch: number of questions per call of a retriever. Each batch is on disk before the next one begins. The first
+            question is asked alone.
         seed: of the bootstrap's draws; takes the place of `bootstrap.seed`.
-        config: further settings of the whole run, JSON-serialisable, recorded and compared when a run is
+        config: further settings of the whole run, JSON-serialisable. They are recorded, and compared when a run is
             continued.
         retriever_configs: settings of each retriever, likewise.
-        stage_seconds: what was spent before, by stage (reading, indexing), recorded with the timings.
+        stage_seconds: seconds that earlier stages took (reading, indexing), recorded with the timings.
         bootstrap: number of draws and confidence of the intervals.
         plot: whether `recall.png` is drawn.
 
@@ -136,8 +134,8 @@ def _ask_all(
 ) -> None:
     """Append results for every question that has none yet.
 
-    The first question is asked alone and timed as a stage of its own, since the loading of models and what a retriever
-    prepares at its first call fall to it.
+    The first question is asked alone and timed as a stage of its own, because models are loaded for it, and the
+    retriever prepares what it needs once.
     """
     done = len(folder.results(name, [question.id for question in dataset.questions]))
     known = {document.id for document in dataset.documents}

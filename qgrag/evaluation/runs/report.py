@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from qgrag.evaluation.runs.summary import OVERALL, Summary, milliseconds_a_question
+from qgrag.evaluation.runs.summary import OVERALL, Summary, milliseconds_per_question
 
 NO_TOKENS = "0"
 LABELS = {
@@ -33,8 +33,9 @@ def default_columns(ks: Sequence[int]) -> list[str]:
 
 
 def summary_table(summary: Summary, columns: Sequence[str] | None = None) -> RenderableType:
-    """One table a group, a row a retriever, the best value of each column in bold, and the time a question
-    below.
+    """One table per group with one row per retriever, and the time per question below.
+
+    The best value of each column is bold.
 
     Args:
         summary: of a run.
@@ -54,8 +55,8 @@ def summary_table(summary: Summary, columns: Sequence[str] | None = None) -> Ren
     if summary.problems:
         parts.append(Text(f"{len(summary.problems)} problems with the data are listed in the summary."))
     for name, timing in summary.timings["retrievers"].items():
-        per_question = milliseconds_a_question(timing)
-        parts.append(Text(f"{name}: {per_question:.1f} ms a question, {timing['first']:.1f} s for the first"))
+        per_question = milliseconds_per_question(timing)
+        parts.append(Text(f"{name}: {per_question:.1f} ms per question, {timing['first']:.1f} s for the first"))
     parts.append(Text("The first question waits for models to load and for what a retriever prepares once."))
     return Group(*parts)
 
@@ -90,7 +91,7 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def summary_markdown(summary: Summary) -> str:
-    """One table a group: recall, all-evidence and MRR with their intervals, milliseconds and tokens a question.
+    """One table per group: recall, all-evidence and MRR with their intervals, milliseconds and tokens per question.
 
     The cut-offs shown are the first, the middle and the last of the run's.
     """
@@ -99,7 +100,7 @@ def summary_markdown(summary: Summary) -> str:
     names = [f"recall@{k}" for k in shown] + [f"all_evidence@{shown[-1]}", f"mrr@{ks[-1]}"]
     parts = [f"# {summary.settings['dataset']['name']}", ""]
     for group in summary.shown_groups():
-        header = ["retriever", *names, "ms a question", "tokens a question"]
+        header = ["retriever", *names, "ms per question", "tokens per question"]
         rows = []
         for name, figures in summary.retrievers.items():
             cells = [interval_text(figures[group][n], summary.intervals[name][group][n]) for n in names]
@@ -117,7 +118,7 @@ def interval_text(mean: float, interval: Sequence[float]) -> str:
 
 def _milliseconds(summary: Summary, name: str) -> str:
     timing = summary.timings["retrievers"].get(name)
-    return f"{milliseconds_a_question(timing):.1f}" if timing else "-"
+    return f"{milliseconds_per_question(timing):.1f}" if timing else "-"
 
 
 def _tokens(summary: Summary, name: str) -> str:

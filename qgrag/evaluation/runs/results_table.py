@@ -1,4 +1,4 @@
-"""Every question's result in one table for notebooks."""
+"""The results of all questions in one table, for notebooks."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,12 +15,12 @@ Records = Sequence[Mapping[str, Any]]
 def write_results_table(
     results: Mapping[str, Records], path: Path, answers: Mapping[str, Records] | None = None
 ) -> None:
-    """Write one row a retriever and question, for `pandas.read_parquet`.
+    """Write one row per retriever and question, for `pandas.read_parquet`.
 
-    Columns: `retriever`, `id`, `question`, `type`, `gold` (list), `documents` and `chunks` (lists, best
-        first), `scores` (list), and each metric (null for a question without gold). With answers also `answer`,
-        `answered`, `answer_error`, and each answer metric as `answer_METRIC`; a table without them keeps those of the
-        table that it replaces.
+    Columns: `retriever`, `id`, `question`, `type`, `gold` (list), `documents` and `chunks` (lists, best first),
+    `scores` (list), and each metric (null for a question without gold). With answers also `answer`, `answered`,
+    `answer_error`, and each answer metric as `answer_METRIC`. Without them, the answers of the table that is replaced
+    are kept.
 
     Args:
         results: records of `results-RETRIEVER.jsonl` by retriever.

@@ -29,10 +29,10 @@ Record = Mapping[str, Any]
 class RunFolder:
     """Files of one run; open it with `open_run`, which holds the lock.
 
-    Layout: `run.json` (settings), `results-RETRIEVER.jsonl` (a line a question, in the data set's order),
-    `timings.jsonl` (a line a batch and stage); of answers that were written `answers-RETRIEVER.jsonl`, of what judges
-    said `verdicts-RETRIEVER.jsonl` and `comparisons-A-vs-B.jsonl`, each kind with its own `KIND-run.json`. Lines are
-    appended; only what failed is ever replaced.
+    Layout: `run.json` (settings), `results-RETRIEVER.jsonl` (one line per question, in the data set's order) and
+    `timings.jsonl` (one line per batch and stage). Answers lie in `answers-RETRIEVER.jsonl`, judgements in
+    `verdicts-RETRIEVER.jsonl` and `comparisons-A-vs-B.jsonl`, and each of these kinds has its own `KIND-run.json`.
+    Lines are appended; only what failed is ever replaced.
     """
 
     def __init__(self, path: Path) -> None:
@@ -109,7 +109,7 @@ class RunFolder:
     def results(
         self, retriever: str, question_ids: Sequence[str], pattern: str = RESULTS_PATTERN
     ) -> list[dict[str, Any]]:
-        """What this retriever has finished, a record a question; a line cut off by a kill is removed.
+        """What this retriever has finished: one record per question. A line that a kill cut off is removed.
 
         Args:
             retriever: name in the file's name.
@@ -218,16 +218,16 @@ def complete_records(
     batch: int,
     title: str,
 ) -> list[Record]:
-    """A record of every question: those on disk, those of them that failed made anew, and the rest.
+    """One record per question: those on disk are kept, those that failed are made anew, the rest are made.
 
     Args:
-        folder: of the run; has each batch on disk before the next one begins.
+        folder: of the run. Each batch is on disk before the next one begins.
         name: in the file's name.
         pattern: of the file's name.
         ids: of the questions, in order.
-        make: positions of questions -> their records, each with its question's `id`.
-        failed: whether a record on disk, of the question at a position, is to be made anew.
-        batch: questions a call of `make`.
+        make: from positions of questions to their records, each with its question's `id`.
+        failed: whether the record on disk of the question at a position has to be made anew.
+        batch: number of questions per call of `make`.
         title: of the progress bar.
 
     Raises:

@@ -19,8 +19,7 @@ Records = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a run found. `retrievers`, `counts` and `differences` are the same for every repetition of the
-    run.
+    """What a run found. `retrievers`, `counts` and `differences` are the same each time the run is repeated.
 
     Args:
         settings: data set with file hashes, cut-offs, seed and configuration, as in `run.json`.
@@ -68,7 +67,7 @@ def summarise(
 
     Args:
         questions: of the data set.
-        results: by retriever, one record a question in the order of `questions`, with `metrics` (None without
+        results: by retriever, one record per question in the order of `questions`, with `metrics` (None without
             gold).
         timings: records with `stage`, `seconds`, and for the work of a retriever also `retriever` and
             `questions`.
@@ -162,7 +161,7 @@ def _total_usage(records: Records) -> dict[str, Any]:
 
 
 def _add_numbers(total: dict[str, Any], usage: Mapping[str, Any]) -> None:
-    """Sum numbers at equal places of nested mappings; what is no number has no total."""
+    """Add the numbers at equal places of nested mappings; values that are not numbers are passed over."""
     for key, value in usage.items():
         if isinstance(value, Mapping):
             _add_numbers(total.setdefault(key, {}), value)
@@ -171,7 +170,7 @@ def _add_numbers(total: dict[str, Any], usage: Mapping[str, Any]) -> None:
 
 
 def total_timings(timings: Records) -> dict[str, Any]:
-    """The lines of a run's timings, summed as `Summary.timings` has them."""
+    """The lines of `timings.jsonl`, summed by stage and retriever as in `Summary.timings`."""
     stages: dict[str, float] = {}
     retrievers: dict[str, dict[str, float]] = {}
     for timing in timings:
@@ -186,8 +185,8 @@ def total_timings(timings: Records) -> dict[str, Any]:
     return {"stages": stages, "retrievers": retrievers}
 
 
-def milliseconds_a_question(timing: Mapping[str, float]) -> float:
-    """Of retrieval, without a run's first question where there are others.
+def milliseconds_per_question(timing: Mapping[str, float]) -> float:
+    """Mean time of retrieval, without a run's first question where there are others.
 
     Args:
         timing: a retriever's entry of `Summary.timings`.

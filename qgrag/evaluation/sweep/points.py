@@ -21,11 +21,11 @@ class Sweep:
         x: parameter along the axis: a field of the retriever's configuration, or `index.` and the dotted path of a
             field of `IndexConfig`, such as `index.query_graph.alpha`.
         values: of `x`.
-        series: a second parameter, a line for each value; empty for one line.
+        series: a second parameter, with one line per value; empty for one line.
         series_values: of `series`.
         retriever: `retriever` and its parameters, where they differ from the retriever's defaults.
         index: what differs from `IndexConfig`'s defaults.
-        base: the one of `values` that the others are compared with, question by question; the first if not given.
+        base: the value that the others are compared with, question by question; the first if not given.
     """
 
     name: str = ""

@@ -1,4 +1,4 @@
-"""Figures of a sweep as rows: each point's means, and how it differs from its line's base on the same questions."""
+"""Figures of a sweep as rows: the means of each point, and its difference from the base on the same questions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,12 @@ from qgrag.evaluation.whole_file import whole_file
 from qgrag.progress import progress
 
 Row = dict[str, Any]
-"""A point and group: `sweep`, `x`, `value`, `series`, `series_value`, `group`, `questions`, `base` (whether the others
-of its line are compared with it), and each metric with `METRIC_low` and `METRIC_high`. What is not the base has
-`METRIC_difference` too, its mean minus the base's, with `METRIC_difference_low` and `METRIC_difference_high`."""
+"""The figures of one point for one group of questions.
+
+Keys: `sweep`, `x`, `value`, `series`, `series_value`, `group`, `questions`, `base` (whether the others of its line are
+compared with this point), and each metric with `METRIC_low` and `METRIC_high`. A point that is not the base also has
+`METRIC_difference`, its mean minus the base's, with `METRIC_difference_low` and `METRIC_difference_high`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ def sweep_rows(
 ) -> list[Row]:
     """Rows of all points, line by line in the order of the sweep's values, their groups in alphabetical order.
 
-    Differences are those of `pairwise_bootstrap`: of one line, all points are drawn the same questions.
+    Differences are those of `pairwise_bootstrap`: all points of one line are compared on the same draws of questions.
 
     Args:
         sweep: what was measured.
@@ -69,7 +72,7 @@ def sweep_rows(
 
 
 def write_points(rows: Sequence[Row], path: Path) -> None:
-    """Write the rows as one table; `value` and `series_value` are numbers where all of them are, else texts."""
+    """Write the rows as one Parquet table. `value` and `series_value` are numbers if all of them are, else texts."""
     columns = dict.fromkeys(name for row in rows for name in row)
     table = {name: [row.get(name) for row in rows] for name in columns}
     for name in ("value", "series_value"):
@@ -105,7 +108,7 @@ def _differences(
     questions: Sequence[Question],
     bootstrap: BootstrapConfig,
 ) -> dict[tuple[str, str], Row]:
-    """By label and group what a row of a point other than the base has besides."""
+    """By label and group: the differences that a row has if its point is not the base."""
     base = next(point.label for point in line if point.value == sweep.base_value)
     labels = [*(point.label for point in line if point.label != base), base]
     found: dict[tuple[str, str], Row] = {}
@@ -130,7 +133,7 @@ def _differences(
 
 
 def _alike(values: Sequence[Any]) -> list[Any]:
-    """Numbers where all are, else texts; what is missing stays so."""
+    """Numbers if all values are numbers, else texts; a missing value stays missing."""
     known = [value for value in values if value is not None]
     if all(isinstance(value, bool) for value in known):
         return list(values)

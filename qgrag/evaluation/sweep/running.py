@@ -1,4 +1,4 @@
-"""Sweeps, resumable point by point."""
+"""Running a sweep, resumable point by point."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,7 +23,7 @@ POINTS_FILE = "points.parquet"
 
 
 class _Asked:
-    """Stands for the retriever of a point whose questions were all asked before."""
+    """The retriever of a point whose questions were all asked before."""
 
     def retrieve(self, queries: Sequence[str], top_k: int) -> list[RetrievalResult]:
         raise NotImplementedError("there is nothing left to ask")
@@ -39,22 +39,22 @@ def run_sweep(
     bootstrap: BootstrapConfig | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> list[Row]:
-    """Measure every point and compare it with its line's base; what was measured before is read, not measured again.
+    """Measure every point and compare it with the base of its line. What was measured before is read.
 
-    One index is kept for each way to cut and embed passages, and brought from one point's configuration to the next
-    one's, so that texts are embedded once; points that are measured need none.
+    There is one index for each way to cut and embed passages. It is brought from the configuration of one point to that
+    of the next, so that texts are embedded once. Points that are measured need no index.
 
     Args:
         sweep: the points.
         dataset: documents and questions.
-        out: folder of the sweep; `POINT/` is a run of `run_evaluation` each, `points.parquet` has all figures.
+        out: folder of the sweep. Each `POINT/` in it is a run of `run_evaluation`; `points.parquet` has all figures.
         ks: cut-offs of the metrics.
         indexes: folder of the indexes, which sweeps over one data set may share; `out` if not given.
         bootstrap: of the intervals.
         say: told what is being done.
 
     Returns:
-        A row a point and group, as `qgrag.evaluation.sweep.rows` has them, in the order of the sweep's values.
+        One row per point and group (see `qgrag.evaluation.sweep.rows.Row`), in the order of the sweep's values.
 
     Raises:
         ConfigError: a parameter or value of a point is unknown or out of range.
