@@ -10,7 +10,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from qgrag.corpus.scripts import HAN, KANA
+from qgrag.corpus.scripts import UNSPACED
+from qgrag.corpus.searchable import searchable, searchable_spans
 
 MAX_NAME_CHARS = 200
 """Longer 'names' are sentences or endless repetition: they clean to the empty string."""
@@ -88,13 +89,24 @@ def clean_model_name(raw: str, source: str = "") -> str:
 def find_name(name: str, text: str) -> tuple[int, int] | None:
     """The span [start, end) where a text first has the name as whole words, whatever its case and white space.
 
-    None where the text does not have it.
+    Where no words are equal as they stand, those that are equal as `searchable` count. None where the text has none.
     """
     if not name or not text:
         return None
+    if span := _find_words(name, text):
+        return span
+    plain = searchable(name)
+    if not plain or (plain == name and searchable(text) == text):
+        return None
+    found, spans = searchable_spans(text)
+    place = _find_words(plain, found)
+    return (spans[place[0]][0], spans[place[1] - 1][1]) if place else None
+
+
+def _find_words(name: str, text: str) -> tuple[int, int] | None:
     pattern = r"\s+".join(re.escape(word) for word in name.split())
     left = r"(?<![^\W_])" if _spaced(name[0]) else ""
-    right = r"(?![^\W_])" if _spaced(name[-1]) else ""
+    right = r"(?![^\W_]|[\u0300-\u036f])" if _spaced(name[-1]) else ""
     found = re.search(left + pattern + right, text, re.I)
     return found.span() if found else None
 
@@ -149,4 +161,4 @@ def _in_source(name: str, source: str) -> str:
 
 def _spaced(character: str) -> bool:
     """Whether the character's script sets words apart, so that a match must end at a word's edge."""
-    return character.isalnum() and not re.match(f"[{HAN}{KANA}]", character)
+    return character.isalnum() and not re.match(f"[{UNSPACED}]", character)

@@ -17,35 +17,42 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from qgrag.corpus.scripts import HAN, KANA
+import regex
+
+from qgrag.corpus.scripts import HAN, KANA, UNSPACED
+from qgrag.corpus.searchable import INVISIBLE, searchable
 from qgrag.names.cleaning import clean_name
 
 APOSTROPHES = "'’ʼ‘`"
-_JOINERS = "\u200c\u200d"
 _KEPT_SIGNS = frozenset("#&%@+")
-_VARIATION_SELECTORS = frozenset(map(chr, range(0xFE00, 0xFE10)))
 _PERIOD_IN_A_NUMBER = "\ue000"
 
 _DISAMBIGUATED = re.compile(r"^(.*\S)\s*\(([^()]+)\)$", re.S)
 _POSSESSIVE_AT_END = re.compile(rf"(?<=\w)[{APOSTROPHES}]s?$")
 _POSSESSIVE_S = re.compile(rf"[{APOSTROPHES}]s$", re.I)
-_APOSTROPHE = re.compile(f"[{APOSTROPHES}]")
 _INITIALS = re.compile(r"(?<=\b\w\.)\s+(?=\w\.)")
 _PERIOD_IN_NUMBER = re.compile(r"(?<=\d)\.(?=\d)")
 _PERIOD_OF_INITIAL = re.compile(r"(?<=\b\w)\.")
 _UNSPACED_SEPARATOR = re.compile(f"(?<=[{HAN}{KANA}])[ ·•・‧]+(?=[{HAN}{KANA}])")
 _SPACE = re.compile(r"(?<!\d) | (?!\d)")
-_TOKEN = re.compile(
-    rf"(?P<initials>(?<!\w)(?:[^\W\d_]\.[ ]?){{2,}}|(?<!\w)[^\W\d_]\.(?=\s?[^\W\d_]))"
-    rf"|[{HAN}{KANA}]|(?:(?![{HAN}{KANA}])[\w&#+%])+(?:[{APOSTROPHES}](?:(?![{HAN}{KANA}])\w)+)*"
+_LINE_END_HYPHEN = r"[-\u2010\u00ad][ \t]*\r?\n[ \t]*"
+_SYLLABLE = r"[\u1100-\u115f][\u1160-\u11ff]*|[\uff66-\uff9d][\uff9e\uff9f]?"  # Hangul in parts, half-width katakana
+_LETTER = rf"[[\p{{L}}\p{{N}}_&#+%]--[{UNSPACED}\u1100-\u11ff\uff66-\uff9f]]"
+_WORD = rf"{_LETTER}(?:[{INVISIBLE}]*(?:{_LETTER}|\p{{M}}))*"
+_TOKEN = regex.compile(
+    r"(?P<initials>(?<![\p{L}\p{N}_])(?:\p{L}\.[ ]?){2,}|(?<![\p{L}\p{N}_])\p{L}\.(?=\s?\p{L}))"
+    rf"|[{UNSPACED}]\p{{M}}*|{_SYLLABLE}"
+    rf"|{_WORD}(?:[{APOSTROPHES}]{_WORD}|{_LINE_END_HYPHEN}(?=\p{{Ll}}){_WORD})*",
+    regex.V1,
 )
+_DROPPED_IN_WORD = re.compile(f"{_LINE_END_HYPHEN}|[{APOSTROPHES}]")
 
 
 def without_case(text: str) -> str:
-    """NFKC and case folding. The form of a form is itself."""
+    """`searchable` and case folding. The form of a form is itself."""
     if text.isascii():
         return text.lower()
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return searchable(searchable(text).casefold())
 
 
 def without_punctuation(name: str) -> str:
@@ -81,7 +88,7 @@ class NameToken:
     """One token of a text: `text[start:end]` in its normal form.
 
     Args:
-        form: `without_case`, and without apostrophes; the initials 'J. K.' are one token 'jk'.
+        form: `without_case`, and without apostrophes and line ends; the initials 'J. K.' are one token 'jk'.
         bare: `form` without a possessive; the same string where there is none.
         bare_end: one past the characters of `bare`; `end` where there is no possessive.
         cased: whether its first letter is a capital, or has no case at all.
@@ -96,7 +103,11 @@ class NameToken:
 
 
 def name_tokens(text: str) -> list[NameToken]:
-    """Tokens for matching names: words without punctuation, and Han characters and kana one by one."""
+    """Tokens for matching names: words without punctuation, and single characters of the scripts `UNSPACED`.
+
+    Marks and characters that nobody sees belong to the word that they stand in, and so does a hyphen that cuts a word
+    at the end of a line.
+    """
     tokens = []
     for found in _TOKEN.finditer(text):
         raw = found.group().rstrip()
@@ -112,7 +123,7 @@ def name_tokens(text: str) -> list[NameToken]:
 
 
 def _without_apostrophes(word: str) -> str:
-    return without_case(_APOSTROPHE.sub("", word))
+    return without_case(_DROPPED_IN_WORD.sub("", word))
 
 
 def _without_punctuation_once(name: str) -> str:
@@ -136,8 +147,6 @@ def _plain(text: str) -> str:
 
 def _plain_character(character: str) -> str:
     category = unicodedata.category(character)
-    if character in _VARIATION_SELECTORS:
-        return ""
     if character == _PERIOD_IN_A_NUMBER or character in _KEPT_SIGNS or category[0] in "LNM" or category == "Sc":
         return character
-    return "" if character in APOSTROPHES or character in _JOINERS else " "
+    return "" if character in APOSTROPHES else " "

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qgrag.names.cleaning import MAX_NAME_CHARS, clean_model_name, clean_name
+from qgrag.names.cleaning import MAX_NAME_CHARS, clean_model_name, clean_name, find_name
 
 
 @pytest.mark.parametrize(
@@ -106,6 +106,21 @@ def test_clean_model_name(raw: str, cleaned: str) -> None:
 )
 def test_the_source_decides_on_the_wording(raw: str, source: str, cleaned: str) -> None:
     assert clean_model_name(raw, source) == cleaned
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("Caf\u00e9 Zo\u00eb", "the Cafe\u0301 Zo\u200be\u0308!", "Cafe\u0301 Zo\u200be\u0308"),
+        ("film", "a \ufb01lm", "\ufb01lm"),
+        ("Cafe", "the Caf\u00e9", None),
+        ("Cafe", "the Cafe\u0301", None),
+        ("\u200b", "a\u200bb", "\u200b"),
+    ],
+)
+def test_a_name_is_found_however_its_characters_are_stored(name: str, text: str, found: str | None) -> None:
+    span = find_name(name, text)
+    assert (span and text[slice(*span)]) == found
 
 
 NAMES = st.text(max_size=60) | st.lists(

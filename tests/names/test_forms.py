@@ -1,3 +1,5 @@
+import unicodedata
+
 import pytest
 from hypothesis import given, settings
 
@@ -25,6 +27,11 @@ from tests.names.test_cleaning import NAMES
         ("里斯（电影）", "里斯 (电影)"),
         ("Straße", "STRASSE"),
         ("New  York", "new york"),
+        ("Cafe\u0301", "Caf\u00e9"),
+        ("Zo\u200bë", "Zoë"),
+        ("Co\u00adburg", "Coburg"),
+        ("\ufb01lm", "film"),
+        ("שָׁלוֹם", "שלום"),
     ],
 )
 def test_spellings_of_one_name_are_equal_without_punctuation(left: str, right: str) -> None:
@@ -67,6 +74,24 @@ def test_words_only_drops_what_no_word_holds() -> None:
     assert words_only("Love, Honor, and Oh-Baby!") == ("love", "honor", "and", "oh", "baby")
     assert words_only("J. K. Rowling's 李华") == ("jk", "rowlings", "李", "华")
     assert words_only("...") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("हिन्दी भाषा", ("हिन्दी", "भाषा")),
+        ("Cafe\u0301 Zo\u200bë", ("caf\u00e9", "zoë")),
+        ("Wolf-\ngang Jean-\nLuc", ("wolfgang", "jean", "luc")),
+        ("שָׁלוֹם", ("שלום",)),
+        ("ที่นี่", ("ที่", "นี่")),
+        ("서울", ("서", "울")),
+        (unicodedata.normalize("NFD", "서울"), ("서", "울")),
+        ("ﾃｶﾞ", ("テ", "ガ")),
+        ("ア・イ", ("ア", "イ")),
+    ],
+)
+def test_words_of_many_scripts_are_whole(text: str, words: tuple[str, ...]) -> None:
+    assert words_only(text) == words
 
 
 def test_a_token_knows_where_it_stands_with_and_without_its_possessive() -> None:
