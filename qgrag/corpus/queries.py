@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from qgrag.corpus.decoding import Unreadable, decode_lines
+from qgrag.corpus.searchable import is_blank
 from qgrag.errors import InputError
 
 
@@ -39,7 +40,7 @@ def read_queries(path: Path) -> list[Query]:
         except json.JSONDecodeError as error:
             raise InputError(f"{path}, line {number}, column {error.colno}: not JSON: {error.msg}") from error
         text = row.get("question", row.get("query")) if isinstance(row, dict) else None
-        if not isinstance(text, str) or not text.strip():
+        if not isinstance(text, str) or is_blank(text):
             raise InputError(f'{path}, line {number}: needs "question" with a text that is not blank')
         queries.append(Query(str(row.get("id", number)), text))
     if not queries:

@@ -18,7 +18,7 @@ class Problem:
         path: the file, or `archive!member` for a part of an archive.
         reason: what is wrong, in words.
         location: where in the file (`byte 17`, `line 3, column 8`); empty if the whole file is meant.
-        kind: `error` (broken input), `empty` (nothing but whitespace), `ignored` (no reader for it).
+        kind: `error` (broken input), `empty` (nothing that a reader sees), `ignored` (no reader for it).
     """
 
     path: str

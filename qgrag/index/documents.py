@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from qgrag.corpus.records import Chunk, Document
+from qgrag.corpus.searchable import is_blank
 from qgrag.errors import InputError
 from qgrag.index.storage import read_table, write_table
 
@@ -54,7 +55,7 @@ class DocumentSet:
             if earlier.id == later.id:
                 raise InputError(f"two documents have the id {later.id!r}; give each document its own id")
         for document in ordered:
-            if not document.text.strip():
+            if is_blank(document.text):
                 raise InputError(f"document {document.id!r} has no text; leave empty documents out")
         first: dict[str, int] = {}
         canonical = [first.setdefault(d.content_hash, row) for row, d in enumerate(ordered)]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor
 
+from qgrag.corpus.searchable import is_blank
 from qgrag.errors import InputError
 from qgrag.index.reader import Index
 from qgrag.llm.usage import Meter, measure
@@ -138,7 +139,7 @@ def check_queries(queries: Sequence[str]) -> list[str]:
     if isinstance(queries, str):
         raise InputError("queries must be a list of texts, not one text; write [query]")
     for position, query in enumerate(queries):
-        if not isinstance(query, str) or not query.strip():
+        if not isinstance(query, str) or is_blank(query):
             raise InputError(f"query {position} is {query!r}; a query must be a text that is not blank")
     return list(queries)
 

@@ -51,6 +51,7 @@ def test_skip_keeps_all_that_is_good_and_names_the_rest(tmp_path: Path) -> None:
             "binary.txt": b"a\x00b",
             "empty.txt": b"",
             "blank.md": "\ufeff \n\u3000\t",
+            "unseen.txt": "\u200b\u2060\u00ad\n\u3164",
             ".hidden.txt": "x",
             ".git/config.txt": "x",
             "photo.jpg": "x",
@@ -68,6 +69,7 @@ def test_skip_keeps_all_that_is_good_and_names_the_rest(tmp_path: Path) -> None:
         "dangling.txt": "error",
         "empty.txt": "empty",
         "blank.md": "empty",
+        "unseen.txt": "empty",
         ".hidden.txt": "ignored",
         ".git": "ignored",
         "photo.jpg": "ignored",
@@ -76,7 +78,7 @@ def test_skip_keeps_all_that_is_good_and_names_the_rest(tmp_path: Path) -> None:
         "link": "ignored",
     }
     assert {problem.location for problem in report.errors} == {"byte 3", "character 1", ""}
-    assert report.summary() == "1 document, 3 errors, 2 empty, 6 ignored"
+    assert report.summary() == "1 document, 3 errors, 3 empty, 6 ignored"
 
 
 def test_stop_names_file_reason_and_offset(tmp_path: Path) -> None:

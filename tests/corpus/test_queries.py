@@ -20,6 +20,7 @@ def test_questions_keep_their_ids_and_lines_without_one_are_numbered(tmp_path):
         (b'{"question": "a"}\n{"question', r"line 2, column \d+: not JSON"),
         (b'{"question": "\xff"}', r"q\.jsonl, line 1: .*save it as UTF-8"),
         (b"[1]", "line 1: needs"),
+        ('{"question": "\u200b\u3000"}'.encode(), "line 1: needs .* not blank"),
         (b"\n", "holds no question"),
     ],
 )

@@ -118,7 +118,7 @@ class RetrieverContract:
     def test_no_queries_no_results(self, make_retriever: MakeRetriever) -> None:
         assert make_retriever().retrieve([], top_k=TOP_K) == []
 
-    @pytest.mark.parametrize("blank", ["", " \t\n", "\u3000"])
+    @pytest.mark.parametrize("blank", ["", " \t\n", "\u3000", "\u200b\ufeff"])
     def test_blank_query_is_refused_by_position(
         self, make_retriever: MakeRetriever, queries: Sequence[str], blank: str
     ) -> None:

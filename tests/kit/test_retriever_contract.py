@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from qgrag.corpus.records import Document
+from qgrag.corpus.searchable import is_blank
 from qgrag.errors import InputError
 from qgrag.retrieval.results import Hit, RetrievalResult
 from tests.kit.retriever_contract import RetrieverContract
@@ -30,7 +31,7 @@ class WordOverlap:
         if top_k < 1:
             raise InputError(f"top_k has to be at least 1, not {top_k}")
         for position, query in enumerate(queries):
-            if not query.strip():
+            if is_blank(query):
                 raise InputError(f"query {position} is blank")
         return [self.rank(query, top_k) for query in queries]
 

@@ -63,7 +63,8 @@ def test_standardised_rows_have_mean_zero_and_deviation_one_and_constant_rows_ar
 
 
 @pytest.mark.parametrize(
-    ("queries", "message"), [("one", "not one text"), (["a", " "], "query 1 is ' '"), ([3], "query 0 is 3")]
+    ("queries", "message"),
+    [("one", "not one text"), (["a", " "], "query 1 is ' '"), (["\u200b"], "query 0 is"), ([3], "query 0 is 3")],
 )
 def test_unusable_queries_are_named(queries, message):
     with pytest.raises(InputError, match=message):

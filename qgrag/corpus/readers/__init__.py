@@ -11,6 +11,7 @@ from qgrag.corpus.readers.folder import list_folder
 from qgrag.corpus.readers.source import Rejection, Source
 from qgrag.corpus.records import Document
 from qgrag.corpus.report import CorpusReport, Problem, ProblemKind
+from qgrag.corpus.searchable import is_blank
 from qgrag.errors import ConfigError, InputError
 from qgrag.progress import track
 
@@ -106,8 +107,8 @@ class _Collector:
         self.problems.append(problem)
 
     def _fault(self, document: Document) -> tuple[str, ProblemKind] | None:
-        if not document.text.strip():
-            return "no text: empty or nothing but whitespace", "empty"
+        if is_blank(document.text):
+            return "no text: empty, or nothing that a reader sees", "empty"
         if not document.id:
             return "the id is empty", "error"
         if document.id in self._places:
