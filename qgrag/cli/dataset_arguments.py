@@ -1,18 +1,20 @@
 """Flags that name a data set, and the data set that they name."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from jsonargparse import ArgumentParser, Namespace
 from rich.console import Console
 
 from qgrag.cli.show import show_problems
+from qgrag.errors import ConfigError
 from qgrag.evaluation.datasets import DATASETS, Dataset
-from qgrag.evaluation.runs.experiment import DataSource
+from qgrag.evaluation.datasets.sources import DataSource, load_sets
 
 
-def add_dataset_arguments(parser: ArgumentParser) -> None:
+def add_dataset_arguments(parser: ArgumentParser, *, required: bool = True) -> None:
     """Which data set, and which of its questions."""
-    parser.add_argument("--dataset", choices=DATASETS, required=True, help="format of the data")
+    parser.add_argument("--dataset", choices=DATASETS, required=required, default=None, help="format of the data")
     parser.add_argument(
         "--data", type=str | None, default=None, help="folder of the publisher's files; demo needs none"
     )
@@ -31,9 +33,23 @@ def data_source(args: Namespace) -> DataSource:
         Path(args.data) if args.data else None,
         Path(args.questions) if args.questions else None,
         args.split,
-        args.limit,
-        args.seed,
+        limit=args.limit,
+        seed=args.seed,
     )
+
+
+def named_sources(args: Namespace) -> dict[str, DataSource]:
+    """The data sets by the folder of their run in OUT: those of `--sets`, or the one of `--dataset` in OUT itself."""
+    if args.sets is None:
+        if args.dataset is None:
+            raise ConfigError("name a data set (--dataset), or a file of several (--sets)")
+        if args.index and args.index_config:
+            raise ConfigError("--index names an index as it is and --index-config how one is built: leave one out")
+        return {"": replace(data_source(args), index=Path(args.index) if args.index else None)}
+    for flag in ("dataset", "data", "questions", "split", "limit", "index"):
+        if args[flag] is not None:
+            raise ConfigError(f"--{flag} belongs to one data set: write it into {args.sets}, or leave --sets out")
+    return load_sets(Path(args.sets), args.seed)
 
 
 def load_shown(source: DataSource, console: Console) -> Dataset:

@@ -4,7 +4,7 @@ Efron and Tibshirani, An Introduction to the Bootstrap (1993): questions are dra
 ones for both systems, and the interval holds the middle share of the mean differences (percentile method).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -46,7 +46,7 @@ class BootstrapConfig:
             raise InputError(f"bootstrap confidence has to lie between 0 and 1, not {self.confidence}")
 
 
-def resampled_means(values: Array, resamples: int, seed: int, block: int = 1024) -> Array:
+def resampled_means(values: Array, resamples: int, seed: int | Sequence[int], block: int = 1024) -> Array:
     """Means over draws of the questions with replacement.
 
     Args:

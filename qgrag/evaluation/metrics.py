@@ -7,7 +7,7 @@ and MRR take every item with a score of 0 or less for irrelevant. Gold that was 
 because recall and nDCG otherwise know only the gold that was retrieved.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
 import torch
@@ -43,7 +43,7 @@ def check_ks(ks: Sequence[int]) -> tuple[int, ...]:
 
 
 def retrieval_metrics(
-    ranking: Sequence[Sequence[str]], gold: Collection[str], ks: Sequence[int] = DEFAULT_KS
+    ranking: Sequence[Sequence[str]], gold: Collection[str | Collection[str]], ks: Sequence[int] = DEFAULT_KS
 ) -> dict[str, float]:
     """Every measure at every cut-off for one question.
 
@@ -58,7 +58,9 @@ def retrieval_metrics(
     Args:
         ranking: per hit, best first, every id of its document (one, or several where documents repeat), the
             first of which is the same for all hits of the document.
-        gold: ids of the documents that hold the evidence, at least one; no two of them the same document.
+        gold: what holds the evidence, at least one: ids of documents, or groups of ids where any one of a group is
+            enough. A group counts as one document: its first hit is gold, and its further hits add nothing. No two
+            entries share a document.
         ks: cut-offs.
 
     Returns:
@@ -75,21 +77,25 @@ def retrieval_metrics(
     ks = check_ks(ks)
     if not gold:
         raise InputError("a question without gold documents has no retrieval metrics; leave it out")
-    places = _places(ranking[: ks[-1]], gold)
+    groups = {id_: number for number, ids in enumerate(gold) for id_ in ([ids] if isinstance(ids, str) else ids)}
+    places = _places(ranking[: ks[-1]], groups)
     return dict(_measure(places, len(gold) - places.count(GOLD), ks))
 
 
-def _places(ranking: Sequence[Sequence[str]], gold: Collection[str]) -> tuple[int, ...]:
-    """What each hit brings: its document's first chunk, gold or not, or a further chunk."""
-    gold = frozenset(gold)
-    seen: set[str] = set()
+def _places(ranking: Sequence[Sequence[str]], groups: Mapping[str, int]) -> tuple[int, ...]:
+    """What each hit is: the first of its document or group, gold or not, or a further one.
+
+    Args:
+        ranking: as in `retrieval_metrics`.
+        groups: number of the gold entry of each gold id.
+    """
+    seen: set[str | int] = set()
     places = []
     for ids in ranking:
-        if ids[0] in seen:
-            places.append(REPEATED)
-        else:
-            places.append(OTHER if gold.isdisjoint(ids) else GOLD)
-            seen.add(ids[0])
+        group = next((groups[id_] for id_ in ids if id_ in groups), None)
+        document = ids[0] if group is None else group
+        places.append(REPEATED if document in seen else OTHER if group is None else GOLD)
+        seen.add(document)
     return tuple(places)
 
 

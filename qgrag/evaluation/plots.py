@@ -1,4 +1,4 @@
-"""Figures as PNG files: recall of a run, and a metric along the parameters of a sweep."""
+"""Figures as PNG files: recall of a run, several data sets side by side, a metric along the parameters of a sweep."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle, product
@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from qgrag.evaluation.runs.sets import MEAN, SetsSummary
 from qgrag.evaluation.runs.summary import Summary
 from qgrag.evaluation.whole_file import whole_file
 
@@ -82,6 +83,44 @@ def spread(heights: Sequence[float], gap: float) -> list[float]:
         spaced[i] = min(spaced[i], ceiling)
         ceiling = spaced[i] - gap
     return spaced
+
+
+def plot_sets(summary: SetsSummary, path: Path) -> None:
+    """Write a PNG with one panel per metric: data sets along the axis, one marker per retriever with its interval.
+
+    Args:
+        summary: of all sets.
+        path: PNG file, written whole or not at all.
+    """
+    sets = [*summary.questions, MEAN]
+    width = 1.6 + len(sets) * max(0.6, 0.14 * len(summary.retrievers))
+    figure = Figure(figsize=(width + 1.6, 3.4 * len(summary.metrics)), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes: Sequence[Axes] = list(figure.subplots(len(summary.metrics), 1, sharex=True, squeeze=False).flat)
+    step = 0.8 / max(1, len(summary.retrievers))
+    for ax, metric in zip(axes, summary.metrics):
+        for number, (name, own) in enumerate(summary.retrievers.items()):
+            values = [own[data_set][metric] for data_set in sets]
+            x = [place + (number - (len(summary.retrievers) - 1) / 2) * step for place in range(len(sets))]
+            y = [value["mean"] for value in values]
+            errors = [
+                [max(0.0, value["mean"] - value["low"]) for value in values],
+                [max(0.0, value["high"] - value["mean"]) for value in values],
+            ]
+            colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+            ax.errorbar(
+                x, y, yerr=errors, linestyle="", color=colour, marker=marker, markersize=5, elinewidth=1, label=name
+            )
+        ax.axvline(len(sets) - 1.5, color="#999999", linewidth=0.8)
+        ax.set_ylabel(metric)
+        ax.set_ylim(0, 1.02)
+        ax.grid(axis="y", color="#dddddd", linewidth=0.6)
+        ax.spines[["top", "right"]].set_visible(False)
+    labels = [f"{name}\n({summary.questions[name]})" if name in summary.questions else name for name in sets]
+    axes[-1].set_xticks(range(len(sets)), labels, fontsize=8)
+    axes[0].legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+    with whole_file(path) as aside:
+        figure.savefig(aside, format="png")
 
 
 def plot_sweeps(panels: Sequence[tuple[Rows, str, str]], path: Path, title: str) -> None:

@@ -324,3 +324,40 @@ def test_published_medical_questions(data_folder: Path) -> None:
     assert (len(dataset.documents), len(dataset.questions), dataset.problems) == (1, 1035, ())
     assert all(question.answers and not question.gold for question in dataset.questions)
     assert len({question.type for question in dataset.questions}) == 4
+
+
+def test_documents_that_stand_in_for_each_other_are_read_as_groups(tmp_path):
+    corpus = [{"id": "a", "text": "One."}, {"id": "b", "text": "Two."}, {"id": "c", "text": "Three."}]
+    corpus += [{"id": "b2", "text": "Two."}]
+    questions = [
+        {"id": "1", "question": "One?", "documents": [["a", "b"], "c"]},
+        {"id": "2", "question": "Two?", "documents": [["b", "lost"]]},
+        {"id": "3", "question": "Three?", "documents": [["a", "b"], ["b2", "c"]]},
+        {"id": "4", "question": "Four?", "documents": ["a", "a"]},
+    ]
+    for name, rows in (("corpus", corpus), ("questions", questions)):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    dataset = load_dataset("jsonl", tmp_path)
+    assert [(q.gold, q.evidence, q.type) for q in dataset.questions] == [
+        (("a", "b", "c"), (("a", "b"), ("c",)), "multi"),
+        (("b",), (("b",),), "single"),
+        (("a", "b", "c"), (("a", "b", "c"),), "multi"),
+        (("a",), (("a",),), "single"),
+    ]
+    assert dataset.problems == ("question '2': its evidence 'lost' names no document",)
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        ([["a", "b"], "b"], "names 'b' in two groups"),
+        ([[]], r"one entry is \[\]"),
+        ([{"id": "a"}], "texts and lists of texts"),
+    ],
+)
+def test_groups_that_cannot_be_meant_are_named(tmp_path, documents, message):
+    (tmp_path / "corpus.jsonl").write_text(json.dumps({"id": "a", "text": "One."}) + "\n")
+    line = json.dumps({"id": "1", "question": "One?", "documents": documents})
+    (tmp_path / "questions.jsonl").write_text(line + "\n")
+    with pytest.raises(InputError, match=f"line 1: field 'documents' .*{message}"):
+        load_dataset("jsonl", tmp_path)

@@ -47,6 +47,14 @@ def test_any_alias_of_a_document_counts_once() -> None:
     assert (values["recall@3"], values["mrr@3"], values["precision@3"]) == (1, 0.5, 0.5)
 
 
+def test_one_hit_of_a_group_is_enough_and_its_further_hits_bring_nothing() -> None:
+    groups = [("a", "b"), ("c",)]
+    assert retrieval_metrics(ranking("b c"), groups, ks=[2])["all_evidence@2"] == 1
+    found = retrieval_metrics(ranking("b a c"), groups, ks=[2, 3])
+    assert (found["recall@2"], found["precision@2"], found["all_evidence@3"]) == (0.5, 1, 1)
+    assert found == retrieval_metrics(ranking("a a c"), {"a", "c"}, ks=[2, 3])
+
+
 def test_gold_that_was_not_retrieved_counts_in_the_denominator() -> None:
     values = retrieval_metrics(ranking("a"), {"a", "b", "c", "d"}, ks=[1, 10])
     assert values["recall@10"] == 0.25

@@ -52,6 +52,21 @@ class Entry:
             return ()
         return tuple(text for text in ((value,) if isinstance(value, str) else self.texts(field)) if text.strip())
 
+    def groups(self, field: str) -> tuple[tuple[str, ...], ...]:
+        """A list of strings and of lists of strings; a string is a group of its own. No string is in two groups."""
+        values = self.get(field, list, "a list of texts, or of lists of texts")
+        groups: dict[tuple[str, ...], None] = {}
+        for value in values:
+            group = [value] if isinstance(value, str) else value
+            if not isinstance(group, list) or not group or not all(isinstance(name, str) for name in group):
+                raise self.error(field, f"has to hold texts and lists of texts, but one entry is {value!r}")
+            groups[tuple(dict.fromkeys(group))] = None
+        names = [name for group in groups for name in group]
+        for name in names:
+            if names.count(name) > 1:
+                raise self.error(field, f"names {name!r} in two groups; a document can be in one group only")
+        return tuple(groups)
+
     def entries(self, field: str) -> "Iterator[Entry]":
         """The objects of a list."""
         return entries(self.path, self.get(field, list, "a list of objects"), f"{self.label}, {field} ")

@@ -183,5 +183,18 @@ def _link_gold(
                 shown = name if len(name) <= 80 else f"{name[:80]}..."
                 problems.append(f"question {question.id!r}: its evidence {shown!r} names no document")
         gold = dict.fromkeys(ids[name] for name in question.gold if name in ids)
-        linked.append(replace(question, gold=tuple(gold)))
+        groups = _joined([{ids[name]: None for name in group if name in ids} for group in question.groups])
+        linked.append(replace(question, gold=tuple(gold), groups=groups))
     return linked, problems
+
+
+def _joined(groups: Iterable[dict[str, None]]) -> tuple[tuple[str, ...], ...]:
+    """Groups that share a document made one; groups without any document left out."""
+    joined: list[dict[str, None]] = []
+    for group in groups:
+        touching = [other for other in joined if not group.keys().isdisjoint(other)]
+        joined = [other for other in joined if other not in touching]
+        for other in touching:
+            group = other | group
+        joined += [group] if group else []
+    return tuple(tuple(group) for group in joined)

@@ -22,6 +22,8 @@ class Question:
         gold: ids of the documents that hold the evidence, without repeats; empty for an unanswerable
             question.
         type: the kind of question in lower case, the group under which its figures are reported.
+        groups: the gold in groups of documents that stand in for each other, one hit of each group being enough. Empty
+            if each document of the gold is needed.
     """
 
     id: str
@@ -29,6 +31,12 @@ class Question:
     answers: tuple[str, ...]
     gold: tuple[str, ...]
     type: str
+    groups: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def evidence(self) -> tuple[tuple[str, ...], ...]:
+        """What has to be found: the groups, or each document of the gold as a group of its own."""
+        return self.groups or tuple((id_,) for id_ in self.gold)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,14 @@ from qgrag.evaluation.answers.answering import AnswerRun, Measures, Writer, run_
 from qgrag.evaluation.answers.metrics import Language, check_language, load_meteor
 from qgrag.evaluation.answers.summary import AnswerSummary
 from qgrag.evaluation.bootstrap import BootstrapConfig
-from qgrag.evaluation.datasets.loading import load_dataset
-from qgrag.evaluation.datasets.records import Dataset, sample_questions
+from qgrag.evaluation.datasets.records import Dataset
+from qgrag.evaluation.datasets.sources import DataSource
 from qgrag.evaluation.metrics import DEFAULT_KS
+from qgrag.evaluation.plots import plot_sets
 from qgrag.evaluation.runs.harness import dataset_settings, run_evaluation, settings_of
-from qgrag.evaluation.runs.run_folder import RunFolder
+from qgrag.evaluation.runs.report import sets_markdown
+from qgrag.evaluation.runs.run_folder import RunFolder, write_json
+from qgrag.evaluation.runs.sets import SetsSummary, shown_metrics, summarise_sets
 from qgrag.evaluation.runs.summary import Summary
 from qgrag.generation.answers import AnswerConfig, AnswerWriter
 from qgrag.generation.correctness import CorrectnessJudge
@@ -30,36 +33,6 @@ from qgrag.llm.model import LanguageModel, model_settings
 from qgrag.llm.prompts import PromptConfig, Prompts
 from qgrag.retrieval.base import Retriever
 from qgrag.retrieval.registry import load_retriever, retriever_settings
-
-
-@dataclass(frozen=True)
-class DataSource:
-    """Where the documents and questions of an experiment come from.
-
-    Args:
-        dataset: one of `qgrag.evaluation.datasets.DATASETS`.
-        data: folder of the publisher's files, or the corpus itself; `demo` needs none.
-        questions: question file that replaces the data set's own.
-        split: the split whose questions are asked, for formats that have one question file per split.
-        limit: number of questions drawn by `seed`; None takes all.
-        seed: of the draw.
-    """
-
-    dataset: str
-    data: Path | None = None
-    questions: Path | None = None
-    split: str | None = None
-    limit: int | None = None
-    seed: int = 0
-
-    def load(self) -> Dataset:
-        """Read the data set and draw its questions.
-
-        Raises:
-            InputError: as `load_dataset`, or `limit` is below 1.
-        """
-        dataset = load_dataset(self.dataset, self.data, self.questions, self.split)
-        return dataset if self.limit is None else sample_questions(dataset, self.limit, seed=self.seed)
 
 
 @dataclass(frozen=True)
@@ -92,8 +65,7 @@ class Experiment:
         ks: cut-offs of the metrics.
         batch: number of questions that are scored together.
         seed: of the bootstrap intervals.
-        index: folder of an index that is read as it is; None builds one in the folder of the run.
-        index_config: how an index is built.
+        index_config: how an index is built where none is named; None for the defaults.
         device: of embedding and scoring.
         llm_steps: whether a language model takes the steps of retrieval.
         answers: None measures retrieval alone.
@@ -107,7 +79,6 @@ class Experiment:
     ks: tuple[int, ...] = DEFAULT_KS
     batch: int = 64
     seed: int = 0
-    index: Path | None = None
     index_config: IndexConfig | None = None
     device: str = "auto"
     llm_steps: bool = False
@@ -117,8 +88,6 @@ class Experiment:
         rows = row_names(self.retrievers)
         for name in self.retrievers:
             retriever_settings(name)
-        if self.index is not None and self.index_config is not None:
-            raise ConfigError("--index names an index as it is and --index-config how one is built: leave one out")
         if self.answers is None:
             return
         if self.answers.compare and self.answers.compare not in rows:
@@ -264,16 +233,37 @@ def evaluate_answers(
     return run_answers(dataset, row_names(experiment.retrievers), out, write, measures, run)
 
 
+def compare_sets(experiment: Experiment, names: Sequence[str], out: Path) -> SetsSummary:
+    """Put the runs of several data sets side by side; writes `sets.json`, `table.md` and `sets.png`.
+
+    Args:
+        experiment: what was measured.
+        names: of the sets; `out/NAME` holds the run of each.
+        out: folder of all runs.
+    """
+    rows = row_names(experiment.retrievers)
+    results = {}
+    for name in names:
+        folder = RunFolder(out / name)
+        results[name] = {row: folder.all_results(row) for row in rows}
+    bootstrap = BootstrapConfig(seed=experiment.seed)
+    summary = summarise_sets(results, shown_metrics(experiment.ks), bootstrap)
+    write_json(out / "sets.json", summary.to_dict())
+    (out / "table.md").write_text(sets_markdown(summary), encoding="utf-8")
+    plot_sets(summary, out / "sets.png")
+    return summary
+
+
 def _index_of(
     experiment: Experiment, source: DataSource, dataset: Dataset, folder: Path
 ) -> tuple[Index, dict[str, float]]:
     """The named index as it is, or one that is built in `folder`; and the seconds of each stage of building."""
-    if experiment.index is not None:
-        index = Index.open(experiment.index, device=experiment.device)
+    if source.index is not None:
+        index = Index.open(source.index, device=experiment.device)
         changes = compare(index.documents.hashes, DocumentSet.of(dataset.documents).hashes)
         if changes:
             raise InputError(
-                f"{experiment.index}: is not an index of this corpus ({len(changes.added)} documents are not in it, "
+                f"{source.index}: is not an index of this corpus ({len(changes.added)} documents are not in it, "
                 f"{len(changes.changed)} differ, {len(changes.removed)} are not in the corpus); leave --index out to "
                 "build one, or bring it up to date with qgrag index"
             )

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from qgrag.evaluation.runs.sets import MEAN, SetsSummary
 from qgrag.evaluation.runs.summary import OVERALL, Summary, milliseconds_per_question
 
 NO_TOKENS = "0"
@@ -133,3 +134,40 @@ def _sum_tokens(usage: Mapping[str, Any]) -> float:
         for key, value in usage.items()
         if isinstance(value, Mapping) or key in ("prompt_tokens", "completion_tokens")
     )
+
+
+def sets_table(summary: SetsSummary) -> Table:
+    """One row per retriever and metric, one column per data set; each mean stands above its interval."""
+    table = Table(title="all sets", title_justify="left", box=SIMPLE_HEAD, padding=0, show_edge=False)
+    table.add_column("retriever", overflow="fold")
+    sets = [*summary.questions, MEAN]
+    for name in sets:
+        count = summary.questions.get(name)
+        table.add_column(f"{name}\n{'of sets' if count is None else count}", justify="right", min_width=9)
+    for metric in summary.metrics:
+        table.add_section()
+        table.add_row(Text(metric, style="italic"))
+        values = {name: [own[name][metric] for own in summary.retrievers.values()] for name in sets}
+        best = {name: max(value["mean"] for value in column) for name, column in values.items()}
+        for retriever, own in summary.retrievers.items():
+            cells = []
+            for name in sets:
+                value = own[name][metric]
+                cell = f"{value['mean']:.3f}\n{value['low']:.2f}-{value['high']:.2f}"
+                cells.append(Text(cell, style="bold" if value["mean"] == best[name] else ""))
+            table.add_row(retriever, *cells)
+    return table
+
+
+def sets_markdown(summary: SetsSummary) -> str:
+    """One table per metric: retrievers in rows, data sets in columns, with intervals."""
+    parts = []
+    for metric in summary.metrics:
+        header = ["retriever", *(f"{name} ({count})" for name, count in summary.questions.items()), MEAN]
+        rows = []
+        for retriever, own in summary.retrievers.items():
+            values = [own[name][metric] for name in (*summary.questions, MEAN)]
+            rows.append([f"`{retriever}`", *(interval_text(v["mean"], (v["low"], v["high"])) for v in values)])
+        parts += [f"## {metric}", "", markdown_table(header, rows)]
+    parts.append("The numbers of questions and, in the cells, bootstrap intervals over questions stand in brackets.")
+    return "\n".join(parts) + "\n"

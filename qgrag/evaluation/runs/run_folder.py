@@ -120,11 +120,19 @@ class RunFolder:
             InputError: the file's questions are not the first of `question_ids`, or a line is broken.
         """
         path = self.path / pattern.format(retriever)
-        records = _read_appended(path)
+        records = self.all_results(retriever, pattern)
         ids = [record.get("id") for record in records]
         if ids != list(question_ids[: len(ids)]):
             raise InputError(f"{path}: its questions are not those of this run; choose another folder (--out)")
         return records
+
+    def all_results(self, retriever: str, pattern: str = RESULTS_PATTERN) -> list[dict[str, Any]]:
+        """What this retriever has finished, whatever the questions; a line that a kill cut off is removed.
+
+        Raises:
+            InputError: a line is broken.
+        """
+        return _read_appended(self.path / pattern.format(retriever))
 
     def append_results(
         self, retriever: str, records: Sequence[Mapping[str, Any]], pattern: str = RESULTS_PATTERN
