@@ -3,6 +3,7 @@
 import codecs
 from collections.abc import Iterator
 
+from qgrag.corpus.binary import binary_kind
 from qgrag.errors import ConfigError
 
 # The UTF-32 marks begin with the UTF-16 ones, so they are tried first.
@@ -25,13 +26,17 @@ class Unreadable(Exception):
 
 
 def check_encoding(encoding: str | None) -> None:
-    """Raise ConfigError if `encoding` names no codec that Python knows."""
+    """Raise ConfigError if `encoding` names no codec for text that Python knows."""
     if encoding is None:
         return
     try:
-        codecs.lookup(encoding)
+        b"a".decode(encoding)
+    except UnicodeError:
+        return
     except LookupError as error:
-        raise ConfigError(f"encoding {encoding!r} is unknown; use a name such as 'utf-8' or 'gb18030'") from error
+        raise ConfigError(
+            f"encoding {encoding!r} is unknown, or none of text; use a name such as 'utf-8' or 'gb18030'"
+        ) from error
 
 
 def find_encoding(data: bytes, encoding: str | None = None) -> tuple[str, int]:
@@ -46,19 +51,27 @@ def decode(data: bytes, encoding: str | None = None) -> str:
     """Decode a whole file strictly.
 
     Raises:
-        Unreadable: naming the codec and the offset of the first byte that it refuses.
+        Unreadable: naming the codec and the offset of the first byte that it refuses, or the kind of binary file.
     """
     name, skip = find_encoding(data, encoding)
-    return _decode(data[skip:], name, skip)
+    try:
+        return _decode(data[skip:], name, skip)
+    except Unreadable as error:
+        if not skip and not _is_wide(name) and (kind := binary_kind(data)):
+            raise Unreadable(f"a binary file ({kind}), not text", error.location) from error
+        raise
 
 
 def decode_lines(data: bytes, encoding: str | None = None) -> Iterator[tuple[int, str | Unreadable]]:
     """Yield (line number from 1, text or what is wrong with it) for every line that ends in a line feed.
 
     The other lines are decoded where one cannot be, except in UTF-16 and UTF-32, which are decoded as a whole.
+
+    Raises:
+        Unreadable: the file is a binary one, or is in UTF-16 or UTF-32 and cannot be decoded.
     """
     name, skip = find_encoding(data, encoding)
-    if codecs.lookup(name).name.startswith(("utf-16", "utf-32")):
+    if _is_wide(name):
         yield from enumerate(decode(data, encoding).split("\n"), start=1)
         return
     offset = skip
@@ -66,8 +79,15 @@ def decode_lines(data: bytes, encoding: str | None = None) -> Iterator[tuple[int
         try:
             yield number, _decode(line, name, offset)
         except Unreadable as error:
+            if not skip and (kind := binary_kind(data)):
+                raise Unreadable(f"a binary file ({kind}), not text", error.location) from error
             yield number, error
         offset += len(line) + 1
+
+
+def _is_wide(name: str) -> bool:
+    """Whether the codec gives characters two or four bytes, so that a line feed or a NUL byte says nothing."""
+    return codecs.lookup(name).name.startswith(("utf-16", "utf-32"))
 
 
 def _decode(data: bytes, name: str, offset: int) -> str:

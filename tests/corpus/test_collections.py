@@ -1,5 +1,6 @@
 """Files that hold many documents: JSON lines, JSON lists, SQuAD, the LiHua-World archive."""
 
+import csv
 import io
 import json
 import os
@@ -148,6 +149,48 @@ def test_squad_paragraphs(tmp_path: Path, indent: int | None, encoding: str) -> 
 def test_json_is_told_apart_by_its_content(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
     assert [document.id for document in read_corpus(tmp_path / name).documents] == ["a", "b"]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_wrapped_documents_and_their_content(tmp_path: Path, name: str, indent: int | None) -> None:
+    records = [{"id": "a", "content": "x", "kind": "k"}, {"title": "T", "content": "y"}, {"text": "z", "content": "c"}]
+    path = tmp_path / name
+    path.write_text(json.dumps({"documents": records}, indent=indent))
+    if name == "a.jsonl" and indent:
+        pytest.skip("JSON lines hold one object per line")
+    documents = read_corpus(path).documents
+    assert [(d.id, d.text) for d in documents] == [("a", "x"), ("T", "y"), ("2", "z")]
+    assert documents[0].metadata == {"source": name, "kind": "k"}
+    assert documents[2].metadata["content"] == "c"
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_rows_with_a_text_are_documents(tmp_path: Path, mark: str) -> None:
+    rows = [["id", "title", "text", "year"], ["a", "A", 'x "y"\nz', "1"], ["", "", "", ""], ["", "B", "two", ""]]
+    path = tmp_path / "a.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file, delimiter=mark).writerows(rows)
+    first, second = read_corpus(path).documents
+    assert (first.id, first.title, first.text) == ("a", "A", 'x "y"\nz')
+    assert first.metadata == {"source": "a.csv", "year": "1"}
+    assert (second.id, second.text) == ("a.csv/2", "two")
+
+
+def test_other_tables_are_one_document_whose_lines_name_their_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("name\tyear\t\nGrunwald\t1910\tx\n\nLong\nname\t\t\textra\n")
+    (tmp_path / "b.csv").write_text("name,year\n")
+    report = read_corpus(tmp_path)
+    assert [d.text for d in report.documents] == [
+        "name: Grunwald; year: 1910; x\nname: Long\nname: name; extra",
+    ]
+    assert [problem.kind for problem in report.problems] == ["empty"]
+
+
+def test_a_broken_table_names_its_line(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"a,b\n1,2\r3\r")
+    report = read_corpus(tmp_path, on_error="skip")
+    assert [d.text for d in report.documents] or report.problems[0].location
 
 
 def test_lihuaworld_archive(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from qgrag.corpus.readers import read_corpus
+from qgrag.corpus.readers.detect import READERS
 from qgrag.corpus.report import Problem
 from qgrag.errors import ConfigError, InputError
 
@@ -90,6 +91,86 @@ def test_stop_names_file_reason_and_offset(tmp_path: Path) -> None:
 def test_empty_and_ignored_files_do_not_stop(tmp_path: Path) -> None:
     write(tmp_path, {"a.txt": "good", "empty.txt": b"", "x.jpg": b"\xff"})
     assert len(read_corpus(tmp_path, on_error="stop").documents) == 1
+
+
+def test_stop_names_every_broken_file(tmp_path: Path) -> None:
+    write(tmp_path, {"a.txt": "good", "b.txt": b"caf\xe9", "c.txt": b"a\x00b", "d.pdf": b"%PDF-1.7 cut"})
+    with pytest.raises(
+        InputError, match=r"3 inputs are broken:\n.*b\.txt.*\n.*c\.txt.*\n.*d\.pdf.*\n.*--on-error skip"
+    ):
+        read_corpus(tmp_path)
+
+
+def test_a_reader_that_fails_costs_its_own_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(source: object) -> None:
+        raise KeyError("/Font")
+
+    write(tmp_path, {"a.txt": "good", "b.rst": "broken", "c.txt": "good"})
+    monkeypatch.setitem(READERS, "rst", fail)
+    report = read_corpus(tmp_path, on_error="skip")
+    assert [document.id for document in report.documents] == ["a.txt", "c.txt"]
+    assert [problem.reason for problem in report.problems] == ["its reader failed: KeyError: '/Font'"]
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "a PNG image"),
+        (b"\x1f\x8b\x08\x00\x00", "a gzip archive"),
+        (b"\x7fELF\x02\x01\xff", "a program"),
+        (bytes(range(256)) * 4, "unknown kind"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.csv", "a.jsonl"])
+def test_binary_files_are_called_so(tmp_path: Path, data: bytes, kind: str, name: str) -> None:
+    write(tmp_path, {name: data})
+    with pytest.raises(InputError, match=rf"a binary file \({kind}\), not text"):
+        read_corpus(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("---\ntitle: The *Third* Man\n# no title\n---\n# Heading", "The *Third* Man"),
+        ("---\n# a comment\ntags: [a]\n---\n\nText\n\n## Heading", "Heading"),
+        ('+++\n# a comment\ntitle = "TOML"\n+++\ntext', "TOML"),
+        ("---\n: [broken\n---\n# Heading", "Heading"),
+        ("````\n```\n# code\n````\n# Heading #", "Heading"),
+        ("    # indented code\n\n# Heading", "Heading"),
+        ("<!--\n# comment\n-->\n\n# Heading", "Heading"),
+        ("Two\nlines\n=====\n\ntext", "Two lines"),
+        ("#hashtag\n\nHeading\n---\n", "Heading"),
+        ("#\n\n# Heading", "Heading"),
+        ("no heading\n\n---\n\ntext", ""),
+    ],
+)
+def test_the_title_of_markdown(tmp_path: Path, text: str, title: str) -> None:
+    write(tmp_path, {"a.md": text})
+    (document,) = read_corpus(tmp_path).documents
+    assert (document.title, document.text) == (title, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("=====\nTitle\n=====\n\ntext", "Title"),
+        (".. note:: x\n\nA title\n-------\n\ntext", "A title"),
+        ("not a title\n---\n\n标题\n----\n", "标题"),
+        ("text alone", ""),
+    ],
+)
+def test_the_title_of_restructured_text(tmp_path: Path, text: str, title: str) -> None:
+    write(tmp_path, {"a.rst": text})
+    (document,) = read_corpus(tmp_path).documents
+    assert (document.title, document.text) == (title, text)
+
+
+def test_source_code_is_titled_by_its_file(tmp_path: Path) -> None:
+    write(tmp_path, {"src/main.py": "print('hi')\n", "web/App.TSX": "export {}"})
+    assert [(d.id, d.title) for d in read_corpus(tmp_path).documents] == [
+        ("src/main.py", "main.py"),
+        ("web/App.TSX", "App.TSX"),
+    ]
 
 
 def test_an_encoding_can_be_named(tmp_path: Path) -> None:

@@ -110,6 +110,34 @@ def test_html_shows_what_a_reader_sees(tmp_path: Path, charset: str) -> None:
     assert document.text.split("\n") == lines
 
 
+@pytest.mark.parametrize(
+    ("declared", "written", "text"),
+    [
+        ("iso-8859-1", "cp1252", "it’s 5 €"),
+        ("us-ascii", "cp1252", "“quoted”"),
+        ("gb2312", "gb18030", "龘字"),
+        ("shift_jis", "cp932", "①"),
+        ("ks_c_5601-1987", "cp949", "똠"),
+        ("utf-16", "utf-8", "ä"),
+        ("hex", "utf-8", "ä"),
+    ],
+)
+def test_html_is_decoded_as_browsers_do(tmp_path: Path, declared: str, written: str, text: str) -> None:
+    pytest.importorskip("bs4")
+    page = f'<html><head><meta charset="{declared}"></head><body>{text}</body></html>'
+    (tmp_path / "a.html").write_bytes(page.encode(written))
+    assert read_corpus(tmp_path).documents[0].text == text
+
+
+def test_a_page_of_a_pdf_without_a_text_map_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("pypdf")
+    (tmp_path / "a.pdf").write_bytes(pdf_bytes("Page one.", "\\001\\002\\003\\004 \\005ab", "Page three\\001 is long."))
+    report = read_corpus(tmp_path, on_error="skip")
+    assert [document.text for document in report.documents] == ["Page one.\n\n\n\nPage three is long."]
+    assert [(problem.location, problem.kind) for problem in report.problems] == [("page 2", "error")]
+    assert "OCR" in report.problems[0].reason
+
+
 def test_html_that_is_not_what_it_declares_is_an_error(tmp_path: Path) -> None:
     pytest.importorskip("bs4")
     (tmp_path / "a.html").write_bytes(HTML.format(charset="utf-8").encode("latin-1"))

@@ -8,7 +8,7 @@ from qgrag.corpus.decoding import Unreadable
 
 ID_FIELDS = ("id", "_id")
 TITLE_FIELDS = ("title", "corpus_name")
-TEXT_FIELDS = ("text", "context")
+TEXT_FIELDS = ("text", "context", "content")
 
 
 def parse_json(text: str, first_line: int = 1) -> Any:
@@ -59,7 +59,8 @@ def require_text(record: Any) -> str:
 
 def metadata_of(record: Mapping[str, Any], source: str) -> dict[str, str]:
     """The other fields: strings as they are, other values as JSON, nulls left out."""
-    known = {*ID_FIELDS, *TITLE_FIELDS, *TEXT_FIELDS}
+    groups = (ID_FIELDS, TITLE_FIELDS, TEXT_FIELDS)
+    known = {next((name for name in group if record.get(name) is not None), "") for group in groups}
     metadata = {"source": source}
     for name, value in record.items():
         if name not in known and value is not None:

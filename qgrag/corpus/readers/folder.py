@@ -4,12 +4,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from qgrag.corpus.readers.detect import COLLECTION_SUFFIXES, ONE_DOCUMENT_SUFFIXES
+from qgrag.corpus.readers.detect import COLLECTION_SUFFIXES, FOLDER_SUFFIXES
 from qgrag.corpus.report import Problem
 
 
 def list_folder(root: Path) -> tuple[list[Path], list[Problem]]:
-    """The files below `root` that hold one document each, by relative path; a problem for everything else."""
+    """The files below `root` that have a format for folders, by relative path; a problem for each other file."""
     files: list[Path] = []
     problems: list[Problem] = []
     for path in sorted(_walk(root, problems), key=lambda path: path.relative_to(root).as_posix()):
@@ -41,7 +41,7 @@ def _left_out(path: Path, root: Path) -> str | None:
     if path.is_dir():
         return "link to a folder; give its target as a corpus of its own"
     suffix = path.suffix.lower()
-    if suffix in ONE_DOCUMENT_SUFFIXES:
+    if suffix in FOLDER_SUFFIXES:
         return None if path.is_file() or path.is_symlink() else "not a regular file"
     if suffix in COLLECTION_SUFFIXES:
         return "holds a collection; read it by its own path"

@@ -2,10 +2,29 @@
 
 import codecs
 
-from qgrag.corpus.decoding import Unreadable, decode
+from qgrag.corpus.decoding import Unreadable, check_encoding, decode
 from qgrag.corpus.readers.source import Entries, Entry, Source, import_extra
 from qgrag.corpus.records import Document
+from qgrag.errors import ConfigError
 
+_BROWSERS_ENCODINGS = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "euc_kr": "cp949",
+    "shift_jis": "cp932",
+    "big5": "big5hkscs",
+    "utf-16": "utf-8",
+    "utf-16-le": "utf-8",
+    "utf-16-be": "utf-8",
+}
+"""Codec of a declared label -> the superset that browsers use (WHATWG, Encoding Standard, section 4.2)."""
+
+_UNDEFINED_CP1252 = b"\x81\x8d\x8f\x90\x9d"
 _INVISIBLE = ["script", "style", "template", "noscript", "svg"]
 _BLOCKS = [
     *("address", "article", "aside", "blockquote", "br", "caption", "dd", "div", "dl", "dt", "figcaption"),
@@ -19,7 +38,7 @@ def read_html(source: Source) -> Entries:
     bs4 = import_extra("bs4", "beautifulsoup4")
     import_extra("lxml", "lxml")
     declared = bs4.dammit.EncodingDetector.find_declared_encoding(source.data, is_html=True)
-    text = decode(source.data, source.encoding or _known(declared))
+    text = _text(source, declared)
     try:
         page = bs4.BeautifulSoup(text, "lxml")
         for node in page(_INVISIBLE) + page(string=lambda string: isinstance(string, bs4.element.PreformattedString)):
@@ -48,8 +67,17 @@ def _squeeze(text: str) -> str:
     return " ".join(text.split())
 
 
-def _known(encoding: str | None) -> str | None:
+def _text(source: Source, declared: str | None) -> str:
+    name = source.encoding or _browsers_encoding(declared)
+    undefined = _UNDEFINED_CP1252 if name == "cp1252" and not source.encoding else b""
+    return decode(source.data.translate(None, undefined), name)
+
+
+def _browsers_encoding(declared: str | None) -> str | None:
+    """The codec by which browsers read pages that declare an encoding; None where Python has none of that name."""
     try:
-        return codecs.lookup(encoding).name if encoding else None
-    except LookupError:
+        name = codecs.lookup(declared).name if declared else None
+        check_encoding(name)
+    except (LookupError, ConfigError):
         return None
+    return _BROWSERS_ENCODINGS.get(name, name) if name else None

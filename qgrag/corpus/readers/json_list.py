@@ -1,4 +1,4 @@
-"""A JSON list of objects with `title` and `text`, as 2WikiMultihopQA publishes its corpus."""
+"""A JSON list of objects with `title` and `text`, on its own or as `documents` of an object."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,6 +15,9 @@ from qgrag.corpus.readers.fields import (
 )
 from qgrag.corpus.readers.source import Entries, Entry, Rejection, Source
 from qgrag.corpus.records import Document
+
+WRAPPER = "documents"
+"""Field of an object that holds the list."""
 
 
 class UniqueNames:
@@ -38,7 +41,7 @@ def read_json_list(source: Source) -> Entries:
     """Yield one document per object. Its id is its `id`, else its title (made unique), else its number."""
     records = parse_json(decode(source.data, source.encoding))
     if isinstance(records, dict):
-        records = [records]
+        records = records[WRAPPER] if isinstance(records.get(WRAPPER), list) else [records]
     if not isinstance(records, list):
         raise Unreadable(f"expected a list of objects with a field 'text', found {type(records).__name__}")
     unique = UniqueNames(name for record in records if (name := _plain_title(record)))
