@@ -9,32 +9,17 @@ Importing the package is light; what the names below stand for is imported when 
 >>> qgrag.load_retriever(index, "qcg").retrieve(["a question"])       # doctest: +SKIP
 """
 
-from importlib import import_module
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from qgrag.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from qgrag.corpus.readers import read_corpus
-    from qgrag.corpus.records import Chunk, Document
-    from qgrag.index.builder import build_index
-    from qgrag.index.config import IndexConfig
-    from qgrag.index.reader import Index
-    from qgrag.retrieval.registry import load_retriever
-    from qgrag.retrieval.results import Hit, RetrievalResult
+    from qgrag.corpus import Chunk, Document, read_corpus
+    from qgrag.index import Index, IndexConfig, build_index
+    from qgrag.retrieval import Hit, RetrievalResult, load_retriever
 
 __version__ = version("qgrag")
-
-_HOME = {
-    "read_corpus": "qgrag.corpus.readers",
-    "Chunk": "qgrag.corpus.records",
-    "Document": "qgrag.corpus.records",
-    "build_index": "qgrag.index.builder",
-    "IndexConfig": "qgrag.index.config",
-    "Index": "qgrag.index.reader",
-    "load_retriever": "qgrag.retrieval.registry",
-    "Hit": "qgrag.retrieval.results",
-    "RetrievalResult": "qgrag.retrieval.results",
-}
 
 __all__ = [
     "Chunk",
@@ -48,8 +33,11 @@ __all__ = [
     "read_corpus",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'qgrag' has no attribute {name!r}")
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "corpus": ["Chunk", "Document", "read_corpus"],
+        "index": ["Index", "IndexConfig", "build_index"],
+        "retrieval": ["Hit", "RetrievalResult", "load_retriever"],
+    },
+)

@@ -19,20 +19,67 @@ ROOMS = [
     "reproduce",
     "cli",
 ]
-SHARED = {"errors", "config", "progress", "demo"}
+SHARED = {"errors", "config", "progress", "lazy", "demo"}
+
+
+def module_name(path):
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {module_name(path): path for path in PACKAGE.rglob("*.py")}
+
+
+def imports(tree):
+    """Modules of the package that a file imports anywhere in it, also for type checkers alone."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "qgrag")
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "qgrag":
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in MODULES else node.module
+
+
+def imports_of(path):
+    return set(imports(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 def imported_rooms(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module]
-        for name in names:
-            parts = name.split(".")
-            if parts[0] == "qgrag" and len(parts) > 1:
-                yield parts[1]
+    """Second part of each name imported; `qgrag` itself where the whole package is."""
+    return {(*module.split("."), "qgrag")[1] for module in imports_of(path)}
+
+
+def circle_in(uses):
+    """Modules that use each other in a ring, or None. `uses` maps each module to those that it imports."""
+    done = set()
+
+    def walk(module, way):
+        if module in way:
+            return [*way[way.index(module) :], module]
+        if module in done:
+            return None
+        for other in sorted(uses.get(module, ())):
+            if ring := walk(other, [*way, module]):
+                return ring
+        done.add(module)
+        return None
+
+    return next((ring for module in sorted(uses) if (ring := walk(module, []))), None)
+
+
+def test_no_two_modules_import_each_other_even_for_type_checkers():
+    ring = circle_in({name: imports_of(path) - {name} for name, path in MODULES.items()})
+    assert ring is None, " -> ".join(ring)
+
+
+def test_a_circle_under_type_checking_and_the_whole_package_are_seen():
+    tree = ast.parse(
+        "import qgrag\nif TYPE_CHECKING:\n    from qgrag.index.reader import Index\n"
+        "def f():\n    from qgrag.graph import csr"
+    )
+    assert set(imports(tree)) == {"qgrag", "qgrag.index.reader", "qgrag.graph.csr"}
+    assert circle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert circle_in({"a": {"b", "c"}, "b": {"c"}}) is None
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -4,8 +4,8 @@ import logging
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.metadata import version
 
-import qgrag
 from qgrag.config import unknown_name
 from qgrag.errors import QgragError
 
@@ -64,7 +64,7 @@ def _run(arguments: list[str]) -> int:
         print(USAGE.format(commands=commands), flush=True)
         return 0
     if arguments[0] == "--version":
-        print(f"qgrag {qgrag.__version__}")
+        print(f"qgrag {version('qgrag')}")
         return 0
     name = arguments[0]
     if name not in COMMANDS:

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import filelock
 
-import qgrag
 from qgrag.corpus.chunking import chunk_documents
 from qgrag.corpus.records import Chunk, Document, text_key
 from qgrag.errors import BuildStoppedError, IndexFormatError, IndexLockedError, InputError
@@ -295,7 +295,7 @@ class _Build:
                 counts=self.counts,
                 seconds={stage: round(seconds, 3) for stage, seconds in self.seconds.items()},
                 files=files,
-                qgrag=qgrag.__version__,
+                qgrag=version("qgrag"),
                 usage=sum_usages(self.previous.manifest.usage if self.previous else {}, *self._spent()),
                 extraction=self.extraction,
             ),

@@ -1,7 +1,7 @@
 """Evidence of DualGraphRAG: nodes, triples and paths as JSON-serialisable items."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,16 +10,14 @@ from qgrag.graph import CSR, Paths, Ragged
 from qgrag.index.knowledge.build import KnowledgeGraph
 from qgrag.index.reader import Index
 from qgrag.retrieval.evidence.triple_items import triple_items
-
-if TYPE_CHECKING:
-    from qgrag.retrieval.methods.dual.retriever import Views
+from qgrag.retrieval.methods.dual.views import Views
 
 KINDS = ("explicit", "implicit", "namesake")
 HitEvidence = list[dict[int, list[dict[str, Any]]]]
 
 
 def dual_evidence(
-    graph: KnowledgeGraph, index: Index, views: "Views", chunks: Tensor, titles: CSR
+    graph: KnowledgeGraph, index: Index, views: Views, chunks: Tensor, titles: CSR
 ) -> tuple[list[dict[str, Any]], HitEvidence]:
     """Of each query its nodes, triples and paths; of each retrieved chunk the triples that it says or that lead to
     its title, and the path steps that it says.

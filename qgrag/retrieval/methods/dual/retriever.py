@@ -24,6 +24,7 @@ from qgrag.retrieval.graph_steps import (
 )
 from qgrag.retrieval.linking.linker import EntityLinker, EntityLinkerConfig
 from qgrag.retrieval.methods.dual.evidence import dual_evidence
+from qgrag.retrieval.methods.dual.views import Views
 from qgrag.retrieval.pair_scores import paired_dots
 from qgrag.retrieval.pooling import Pooling, pool_pairs, top_pairs
 from qgrag.retrieval.steps.protocols import ImplicitNodes, QueryEntities
@@ -81,27 +82,6 @@ class DualConfig:
                 raise ConfigError(f"dual.{name} must be 0 or more, not {getattr(self, name)}")
         if not (self.triples or self.paths):
             raise ConfigError("dual.triples and dual.paths are both off; one view at least must be on")
-
-
-@dataclass(frozen=True)
-class Views:
-    """What DualGraphRAG retrieves for a batch of B queries.
-
-    Args:
-        linked: the explicit nodes.
-        nodes: explicit, then implicit nodes, then titles that a plain name among them may mean.
-        weights: float32, one for each of `nodes.values`.
-        kinds: int8, one for each: 0 explicit, 1 implicit, 2 namesake.
-        triples: the one-hop view, each triple once a node.
-        paths: the shortest-path view.
-    """
-
-    linked: LinkedQueries
-    nodes: Ragged
-    weights: Tensor
-    kinds: Tensor
-    triples: OneHop
-    paths: Paths
 
 
 class DualRetriever(Retriever):
