@@ -1,16 +1,12 @@
 """What a language model gets to read: numbered passages, and the views of a graph that a retriever gives."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from qgrag.generation.graph_views import graph_views
 from qgrag.llm.tokens import estimate_tokens, within_tokens
+from qgrag.retrieval.evidence.base import Evidence, View
 from qgrag.retrieval.results import Hit, RetrievalResult
-
-VIEWS_KEY = "context"
-"""Key of a result's evidence under which a retriever may put views for the reader: a list of dicts with
-`title`, an explanation `note`, and `lines`, best first. Without it the views are those of `graph_views`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +43,10 @@ def build_context(result: RetrievalResult, max_passages: int, max_tokens: int) -
     return Context(tuple(passages), "\n\n".join(parts))
 
 
-def reader_views(evidence: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The views of a graph in a result's evidence, those without a line left out."""
-    given = evidence.get(VIEWS_KEY)
-    return [view for view in (graph_views(evidence) if given is None else given) if view["lines"]]
+def reader_views(evidence: Evidence) -> list[View]:
+    """The views that a record brings itself, else those that are made of it; those without a line are left out."""
+    views = graph_views(evidence) if evidence.context is None else evidence.context
+    return [view for view in views if view.lines]
 
 
 def _passage(number: int, hit: Hit) -> str:
@@ -58,9 +54,9 @@ def _passage(number: int, hit: Hit) -> str:
     return f"{head}\n{hit.text}"
 
 
-def _views(views: Sequence[Mapping[str, Any]], max_tokens: int) -> str:
+def _views(views: Sequence[View], max_tokens: int) -> str:
     blocks = []
     for view in views:
-        head = f"{view['title']} ({view['note']}):" if view.get("note") else f"{view['title']}:"
-        blocks.append(f"{head}\n{within_tokens(view['lines'], max_tokens // len(views))}")
+        head = f"{view.title} ({view.note}):" if view.note else f"{view.title}:"
+        blocks.append(f"{head}\n{within_tokens(view.lines, max_tokens // len(views))}")
     return "\n\n".join(blocks)

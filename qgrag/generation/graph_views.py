@@ -1,46 +1,55 @@
 """What a graph retriever found, as views for the reader: statements as they are, with a line on what a view means."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Sequence
+from functools import singledispatch
 
-View = dict[str, Any]
+from qgrag.retrieval.evidence.base import Evidence, View
+from qgrag.retrieval.evidence.items import PathStep, TripleItem
+from qgrag.retrieval.evidence.records import DualEvidence, FGEvidence, KGEvidence
 
 
-def graph_views(evidence: Mapping[str, Any]) -> list[View]:
+@singledispatch
+def graph_views(evidence: Evidence) -> list[View]:
     """Views of a result's evidence, best first; empty for a retriever without a graph.
 
     Triples keep their direction. A path shows each edge in its own direction, whichever way it was walked
     (DualGraphRAG, section 3.4). Summaries stand under the entity that they are about (FG-RAG, section 3.3).
-
-    Args:
-        evidence: `RetrievalResult.evidence` with `triples`, `paths`, or `entities` that have a `summary`.
-
-    Returns:
-        Dicts with `title`, `note` and `lines`, as `qgrag.generation.context` takes them.
     """
-    triples = [_triple(item) for item in _by_similarity(evidence.get("triples", ()))]
-    paths = [_path(item["steps"]) for item in evidence.get("paths", ())]
-    summaries = [f"{item['entity']}: {item['summary']}" for item in evidence.get("entities", ()) if item.get("summary")]
-    views = (
-        ("Statements", "what is said of the entities of the question, as head | relation | tail", triples),
-        ("Paths", "shortest connections between them, each arrow in the direction of its statement", paths),
-        ("Summaries", "what is told of each entity of the question, in its light", summaries),
-    )
-    return [{"title": title, "note": note, "lines": lines} for title, note, lines in views if lines]
+    return []
 
 
-def _by_similarity(triples: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return sorted(triples, key=lambda item: -item.get("similarity", 0.0))
+@graph_views.register
+def _(evidence: KGEvidence) -> list[View]:
+    return _filled(_statements(evidence.triples))
 
 
-def _triple(item: Mapping[str, Any]) -> str:
-    return f"{item['head']} | {item['relation']} | {item['tail']}"
+@graph_views.register
+def _(evidence: DualEvidence) -> list[View]:
+    note = "shortest connections between them, each arrow in the direction of its statement"
+    paths = tuple(_path(path.steps) for path in evidence.paths)
+    return _filled(_statements(evidence.triples), View("Paths", paths, note))
 
 
-def _path(steps: Iterable[Mapping[str, Any]]) -> str:
+@graph_views.register
+def _(evidence: FGEvidence) -> list[View]:
+    summaries = tuple(f"{entity.entity}: {entity.summary}" for entity in evidence.entities if entity.summary)
+    return _filled(View("Summaries", summaries, "what is told of each entity of the question, in its light"))
+
+
+def _filled(*views: View) -> list[View]:
+    return [view for view in views if view.lines]
+
+
+def _statements(triples: Sequence[TripleItem]) -> View:
+    best = sorted(triples, key=lambda triple: -triple.similarity)
+    lines = tuple(f"{triple.head} | {triple.relation} | {triple.tail}" for triple in best)
+    return View("Statements", lines, "what is said of the entities of the question, as head | relation | tail")
+
+
+def _path(steps: Sequence[PathStep]) -> str:
     text = ""
     for step in steps:
-        near, far = (step["head"], step["tail"]) if step["forward"] else (step["tail"], step["head"])
-        arrow = f" -[{step['relation']}]-> " if step["forward"] else f" <-[{step['relation']}]- "
+        near, far = (step.head, step.tail) if step.forward else (step.tail, step.head)
+        arrow = f" -[{step.relation}]-> " if step.forward else f" <-[{step.relation}]- "
         text = (text or near) + arrow + far
     return text

@@ -84,7 +84,7 @@ class LocalAnswerWriter:
             for a, b in split_sentences(hit.text)
             if hit.text[a:b].lstrip("# ") != hit.title
         ]
-        return passages + [(0, None, line) for view in reader_views(result.evidence) for line in view["lines"]]
+        return passages + [(0, None, line) for view in reader_views(result.evidence) for line in view.lines]
 
     def _answer(self, result: RetrievalResult, picked: Sequence[Told]) -> Answer:
         if not picked:

@@ -2,7 +2,7 @@
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -14,6 +14,7 @@ from qgrag.errors import InputError
 from qgrag.index.reader import Index
 from qgrag.llm.usage import Meter, measure
 from qgrag.progress import progress
+from qgrag.retrieval.evidence.base import Evidence, Item
 from qgrag.retrieval.results import Hit, RetrievalResult
 
 logger = logging.getLogger(__name__)
@@ -28,15 +29,15 @@ class Ranking:
     Args:
         chunks: int64 [B, K], rows of `Index.chunks`, best first, padded with -1 at the end.
         scores: float32 [B, K], never rising along a row.
-        evidence: of each query a JSON-serialisable dict; empty where there is nothing to tell.
+        evidence: the record of each query; empty where there is nothing to tell.
         hit_evidence: of each query a map from chunk row to the items that brought the chunk.
         usage: of each query LLM calls, tokens and seconds by step, beside those that `retrieve` measures itself.
     """
 
     chunks: Tensor
     scores: Tensor
-    evidence: Sequence[dict[str, Any]] = ()
-    hit_evidence: Sequence[dict[int, list[dict[str, Any]]]] = ()
+    evidence: Sequence[Evidence] = ()
+    hit_evidence: Sequence[Mapping[int, Sequence[Item]]] = ()
     usage: Sequence[dict[str, Any]] = field(default=())
 
 
@@ -105,17 +106,17 @@ class Retriever(ABC):
         for b, query in enumerate(queries):
             brought = ranking.hit_evidence[b] if ranking.hit_evidence else {}
             hits = tuple(
-                self._hit(row, score, brought.get(row, [])) for row, score in zip(rows[b], scores[b]) if row >= 0
+                self._hit(row, score, brought.get(row, ())) for row, score in zip(rows[b], scores[b]) if row >= 0
             )
             yield RetrievalResult(
                 query,
                 self.name,
                 hits,
-                ranking.evidence[b] if ranking.evidence else {},
+                ranking.evidence[b] if ranking.evidence else Evidence(),
                 {**(ranking.usage[b] if ranking.usage else {}), **meter.to_dict(query)},
             )
 
-    def _hit(self, row: int, score: float, evidence: list[dict[str, Any]]) -> Hit:
+    def _hit(self, row: int, score: float, evidence: Sequence[Item]) -> Hit:
         chunk = self.index.chunks[row]
         return Hit(
             chunk.id,

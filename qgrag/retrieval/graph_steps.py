@@ -1,8 +1,8 @@
 """Steps that the retrievers on the knowledge graph share: linked queries, one-hop triples, fallback to dense."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -149,10 +149,10 @@ def dense_fallback(
     width = max(ranking.chunks.shape[1], rows.shape[1])
     chunks, values = _widened(ranking.chunks, width, -1), _widened(ranking.scores, width, -torch.inf)
     chunks[lost], values[lost] = _widened(rows, width, -1), _widened(scores, width, -torch.inf)
-    evidence: list[dict[str, Any]] = [dict(row) for row in ranking.evidence]
+    evidence = list(ranking.evidence)
     for row in lost.tolist():
         reason = f"no {what} is about what the query names" if linked[row] else "the query names no entity of the graph"
-        evidence[row]["fallback"] = f"dense retrieval: {reason}"
+        evidence[row] = replace(evidence[row], fallback=f"dense retrieval: {reason}")
     return Ranking(chunks, values, evidence, ranking.hit_evidence, ranking.usage)
 
 

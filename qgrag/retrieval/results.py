@@ -1,11 +1,13 @@
 """What every retriever returns: ranked chunks with the evidence that led to them."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
+
+from qgrag.retrieval.evidence.base import Evidence, Item, Part
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Part):
     """One retrieved chunk.
 
     Args:
@@ -17,7 +19,7 @@ class Hit:
         score: higher is better; comparable within one result only.
         text: the chunk's text.
         title: the document's title.
-        evidence: JSON-serialisable items that brought this chunk, each a dict with a `kind`.
+        evidence: what brought this chunk.
     """
 
     chunk_id: str
@@ -28,27 +30,23 @@ class Hit:
     score: float
     text: str
     title: str = ""
-    evidence: tuple[dict[str, Any], ...] = ()
+    evidence: tuple[Item, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class RetrievalResult:
+class RetrievalResult(Part):
     """The answer of one retriever to one query.
 
     Args:
         query: the query as given.
         retriever: registered name of the retriever.
         hits: best first, scores never rising.
-        evidence: JSON-serialisable facts about the query as a whole (linked entities, subgraphs, fallbacks).
+        evidence: what the retriever tells of the query as a whole (linked entities, subgraphs, fallbacks).
         usage: LLM calls, tokens and seconds by step, empty where no LLM was asked.
     """
 
     query: str
     retriever: str
     hits: tuple[Hit, ...]
-    evidence: dict[str, Any] = field(default_factory=dict)
+    evidence: Evidence = field(default_factory=Evidence)
     usage: dict[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain dicts, lists, strings and numbers, ready for `json.dumps`."""
-        return asdict(self)

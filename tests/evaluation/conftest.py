@@ -1,12 +1,12 @@
 """A small data set with scripted retrievers."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pytest
 
 from qgrag.corpus.records import Document
 from qgrag.evaluation.datasets import Dataset, Question
+from qgrag.retrieval.evidence.base import Evidence, OtherItem
 from qgrag.retrieval.results import Hit, RetrievalResult
 
 
@@ -17,7 +17,7 @@ class Scripted:
         self.script = script
         self.name = name
         self.asked: list[list[str]] = []
-        self.evidence: dict[str, Any] = {}
+        self.evidence = Evidence()
 
     def retrieve(self, queries: Sequence[str], top_k: int) -> list[RetrievalResult]:
         self.asked.append(list(queries))
@@ -34,7 +34,7 @@ class Scripted:
 
 
 def hit(rank: int, id_: str) -> Hit:
-    return Hit(f"{id_}-{rank}", id_, (id_,), 0, 5, 1 / (1 + rank), f"text of {id_}", evidence=({"kind": "script"},))
+    return Hit(f"{id_}-{rank}", id_, (id_,), 0, 5, 1 / (1 + rank), f"text of {id_}", evidence=(OtherItem("script"),))
 
 
 @pytest.fixture

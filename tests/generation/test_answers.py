@@ -1,5 +1,4 @@
 import json
-from typing import Any
 
 import pytest
 
@@ -8,6 +7,7 @@ from qgrag.generation.answers import AnswerConfig, AnswerWriter
 from qgrag.generation.context import build_context
 from qgrag.llm.prompts import PromptConfig, Prompts
 from qgrag.llm.tokens import estimate_tokens
+from qgrag.retrieval.evidence.base import Evidence, View
 from qgrag.retrieval.results import Hit, RetrievalResult
 from tests.llm.server import Answer, Call, connected, fail, say, serving
 
@@ -16,9 +16,9 @@ def hit(i: int, text: str, title: str = "") -> Hit:
     return Hit(f"d{i}-0", f"d{i}", (f"d{i}", f"copy{i}"), 10, 10 + len(text), 1.0 - i / 100, text, title)
 
 
-def result(query: str, *texts: str, **evidence: Any) -> RetrievalResult:
+def result(query: str, *texts: str, views: tuple[View, ...] | None = None) -> RetrievalResult:
     hits = tuple(hit(i, text, f"Title {i}") for i, text in enumerate(texts))
-    return RetrievalResult(query, "naive", hits, evidence, {"query_entities": {"calls": 1}})
+    return RetrievalResult(query, "naive", hits, Evidence(context=views), {"query_entities": {"calls": 1}})
 
 
 def test_an_answer_cites_only_what_was_shown() -> None:
@@ -85,20 +85,17 @@ def test_without_evidence() -> None:
 
 
 def test_views_of_the_graph_stand_before_the_passages() -> None:
-    views = [
-        {"title": "Statements", "note": "head | relation | tail", "lines": ["a | b | c", "d | e | f"]},
-        {"title": "Paths", "lines": []},
-    ]
-    context = build_context(result("q", "text", context=views), 5, 1000)
+    views = (View("Statements", ("a | b | c", "d | e | f"), "head | relation | tail"), View("Paths", ()))
+    context = build_context(result("q", "text", views=views), 5, 1000)
     assert context.text == "Statements (head | relation | tail):\na | b | c\nd | e | f\n\n[1] Title 0\ntext"
 
 
 @pytest.mark.parametrize("max_tokens", [1, 60, 150, 1000])
 def test_the_context_keeps_within_its_limits(max_tokens: int) -> None:
-    views = [{"title": "Statements", "lines": [f"node {i} | leads to | node {i + 1}" for i in range(500)]}]
-    context = build_context(result("q", *(["word " * 30] * 20), context=views), 7, max_tokens)
+    views = (View("Statements", tuple(f"node {i} | leads to | node {i + 1}" for i in range(500))),)
+    context = build_context(result("q", *(["word " * 30] * 20), views=views), 7, max_tokens)
     assert 1 <= len(context.passages) <= 7
-    first = estimate_tokens("[1] Title 0\n" + "word " * 30) + estimate_tokens(views[0]["lines"][0]) + 8
+    first = estimate_tokens("[1] Title 0\n" + "word " * 30) + estimate_tokens(views[0].lines[0]) + 8
     assert estimate_tokens(context.text) <= max(first, max_tokens + 10)
 
 

@@ -8,6 +8,9 @@ from qgrag.generation.answers import AnswerConfig
 from qgrag.generation.context import build_context
 from qgrag.generation.graph_views import graph_views
 from qgrag.generation.local_answers import LocalAnswerWriter
+from qgrag.retrieval.evidence.base import Evidence
+from qgrag.retrieval.evidence.items import PathItem, PathStep, TripleItem
+from qgrag.retrieval.evidence.records import DualEvidence, EntityContext, FGEvidence, KGEvidence
 from qgrag.retrieval.results import Hit, RetrievalResult
 
 TEXT = (
@@ -62,32 +65,24 @@ def test_batches_do_not_mix_and_no_evidence_gives_no_answer(embedder):
     assert all(answer.error for answer in writer.without_evidence(queries))
 
 
-EVIDENCE = {
-    "triples": [
-        {"head": "A", "relation": "met", "tail": "B", "similarity": 0.1},
-        {"head": "C", "relation": "wrote", "tail": "A", "similarity": 0.9},
-    ],
-    "paths": [
-        {
-            "steps": [
-                {"head": "A", "relation": "met", "tail": "B", "forward": True},
-                {"head": "C", "relation": "wrote", "tail": "B", "forward": False},
-            ]
-        }
-    ],
-    "entities": [{"entity": "A", "summary": "A did much."}, {"entity": "B", "summary": ""}],
-}
+STEPS = (PathStep("A", "met", "B", (), forward=True), PathStep("C", "wrote", "B", (), forward=False))
+DUAL = DualEvidence(
+    (), (), (TripleItem("A", "met", "B", (), 0.1), TripleItem("C", "wrote", "A", (), 0.9)), (PathItem(STEPS),)
+)
+FG = FGEvidence((), (EntityContext("A", ("A",), (), 1, (), "A did much."), EntityContext("B", ("B",), (), 1, (), "")))
 
 
 def test_views_keep_the_direction_of_every_edge():
-    statements, paths, summaries = graph_views(EVIDENCE)
-    assert statements["lines"] == ["C | wrote | A", "A | met | B"]
-    assert paths["lines"] == ["A -[met]-> B <-[wrote]- C"]
-    assert summaries["lines"] == ["A: A did much."]
-    assert graph_views({}) == []
+    statements, paths = graph_views(DUAL)
+    (summaries,) = graph_views(FG)
+    assert statements.lines == ("C | wrote | A", "A | met | B")
+    assert paths.lines == ("A -[met]-> B <-[wrote]- C",)
+    assert summaries.lines == ("A: A did much.",)
+    assert graph_views(KGEvidence((), DUAL.triples)) == [statements]
+    assert graph_views(Evidence()) == []
 
 
 def test_a_reader_sees_the_views_above_the_passages():
-    found = RetrievalResult("q", "dual", result("q", "passage").hits, EVIDENCE)
+    found = RetrievalResult("q", "dual", result("q", "passage").hits, DUAL)
     text = build_context(found, 5, 1000).text
     assert text.index("C | wrote | A") < text.index("A -[met]-> B") < text.index("[1]\npassage")

@@ -82,7 +82,7 @@ def test_an_index_by_a_language_model_needs_none_to_be_searched(tmp_path, embedd
     assert index.check() == []
     (result,) = load_retriever(index, "qcg").retrieve(["Which water does Dresden look out on?"], top_k=1)
     assert result.hits[0].document_id == "elbe"
-    assert "Which water does Dresden look out on?" in json.dumps(result.hits[0].evidence)
+    assert "Which water does Dresden look out on?" in json.dumps(result.to_dict()["hits"][0]["evidence"])
     assert {"Elbe", "Dresden"} <= set(index.knowledge_graph.names)
 
     usage = index.manifest.usage

@@ -10,6 +10,7 @@ import pytest
 from qgrag.corpus.records import Document
 from qgrag.corpus.searchable import is_blank
 from qgrag.errors import InputError
+from qgrag.retrieval.evidence.base import OtherItem
 from qgrag.retrieval.results import Hit, RetrievalResult
 from tests.kit.retriever_contract import RetrieverContract
 
@@ -41,7 +42,7 @@ class WordOverlap:
         for document in DOCUMENTS:
             shared = sorted(words & set(document.text.lower().strip(".").split()))
             text = document.text
-            evidence = tuple({"kind": "word", "word": word} for word in shared)
+            evidence = tuple(OtherItem("word", {"word": word}) for word in shared)
             hits.append(
                 Hit(
                     f"{document.id}-0", document.id, (document.id,), 0, len(text), float(len(shared)), text,
@@ -143,7 +144,7 @@ def test_rejects_a_ranking_longer_than_top_k() -> None:
 
 def test_rejects_evidence_that_is_not_json() -> None:
     with pytest.raises(TypeError, match="not JSON serializable"):
-        run("test_results_are_json", with_first_hit(evidence=({"kind": "node", "node": {1, 2}},)))
+        run("test_results_are_json", with_first_hit(evidence=(OtherItem("node", {"node": {1, 2}}),)))
 
 
 @pytest.mark.parametrize(

@@ -157,15 +157,15 @@ def test_hub_costs_a_batch_of_32_bounded_memory_and_drowns_nothing(index, name):
         tracemalloc.stop()
     assert len({str(result.to_dict()) for result in results}) == 1
     result = results[0]
-    assert {"Hubland", "Solstice"} <= {link["name"] for link in result.evidence["links"]}
+    assert {"Hubland", "Solstice"} <= {link.name for link in result.evidence.links}
     found = {hit.document_id for hit in result.hits[:3]}
     assert {f"d{FILM_CHUNK}", f"d{BIRTH_CHUNK}"} <= found
     assert tensors.nbytes < 96 * MEGABYTE
     assert python_peak < 32 * MEGABYTE
     if name != "fg":
-        triples = result.evidence["triples" if name == "dual" else "fused"]
-        said = {(triple["head"], triple["relation"], triple["tail"]) for triple in triples}
+        triples = result.evidence.triples if name == "dual" else result.evidence.fused
+        said = {(triple.head, triple.relation, triple.tail) for triple in triples}
         assert {("Solstice", "directed by", "Ada"), ("Ada", "born in", "Riga")} <= said
         assert len(triples) <= 100
     else:
-        assert all(entity["reached"] <= 2 * FGConfig().max_nodes for entity in result.evidence["entities"])
+        assert all(entity.reached <= 2 * FGConfig().max_nodes for entity in result.evidence.entities)

@@ -29,6 +29,8 @@ from qgrag.generation.answers import Answer
 from qgrag.generation.context import reader_views
 from qgrag.generation.pairwise import Comparison
 from qgrag.retrieval.base import Reads
+from qgrag.retrieval.evidence.base import Evidence
+from qgrag.retrieval.evidence.reading import evidence_from_dict, item_from_dict
 from qgrag.retrieval.results import Hit, RetrievalResult
 
 logger = logging.getLogger(__name__)
@@ -220,13 +222,14 @@ def restored(record: Mapping[str, Any], texts: Mapping[str, str]) -> RetrievalRe
             **{
                 **hit,
                 "document_ids": tuple(hit["document_ids"]),
-                "evidence": tuple(hit["evidence"]),
+                "evidence": tuple(map(item_from_dict, hit["evidence"])),
                 "text": texts[hit["document_id"]][hit["start"] : hit["end"]],
             }
         )
         for hit in record["hits"]
     )
-    return RetrievalResult(record["question"], record["retriever"], hits, record["evidence"], record["usage"])
+    evidence = evidence_from_dict(record["evidence"])
+    return RetrievalResult(record["question"], record["retriever"], hits, evidence, record["usage"])
 
 
 def _write(results: Sequence[RetrievalResult], reads: Reads, write: Writer) -> list[Answer]:
@@ -234,7 +237,7 @@ def _write(results: Sequence[RetrievalResult], reads: Reads, write: Writer) -> l
     if reads == "views":
         shown = [replace(result, hits=()) for result in results]
     else:
-        shown = [replace(result, evidence={}) for result in results]
+        shown = [replace(result, evidence=Evidence()) for result in results]
     told = [
         i for i, result in enumerate(shown) if reads != "nothing" and (result.hits or reader_views(result.evidence))
     ]

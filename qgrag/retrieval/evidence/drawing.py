@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qgrag.retrieval.evidence.evidence_graph import Edge, EdgeKind, NodeKind, evidence_edges, node_kinds
-from qgrag.retrieval.evidence.explain import shortened
+from qgrag.retrieval.evidence.text import shortened
 from qgrag.retrieval.results import RetrievalResult
 
 MAX_EDGES = 24

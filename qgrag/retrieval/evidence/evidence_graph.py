@@ -1,9 +1,26 @@
 """The graph in a result's evidence: who is joined to whom, and why."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import singledispatch
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from qgrag.retrieval.evidence.base import Evidence, GraphEvidence, Item
+from qgrag.retrieval.evidence.items import (
+    DescriptionItem,
+    NamedTriple,
+    QuestionNodeItem,
+    SearchItem,
+    TripleItem,
+    VoteItem,
+)
+from qgrag.retrieval.evidence.records import (
+    DualEvidence,
+    EnsembleEvidence,
+    FGEvidence,
+    KGEvidence,
+    QMKGFEvidence,
+)
 from qgrag.retrieval.results import Hit, RetrievalResult
 
 EdgeKind = Literal["path", "fused", "triple", "left out", "weak", "strong", "source"]
@@ -43,43 +60,85 @@ def node_kinds(result: RetrievalResult) -> dict[str, NodeKind]:
     return {**_named(result.evidence), **documents, **questions}
 
 
-def _named(evidence: Mapping[str, Any]) -> dict[str, NodeKind]:
-    kinds: dict[str, NodeKind] = {link["name"]: "query" for link in evidence.get("links", ())}
-    for node in evidence.get("nodes", ()) if isinstance(evidence.get("nodes"), list) else ():
-        kinds.setdefault(node["name"], "query" if node["kind"] == "explicit" else "implied")
-    for own in evidence.get("members", {}).values():
+@singledispatch
+def _named(evidence: Evidence) -> dict[str, NodeKind]:
+    """The entities that the query names or implies."""
+    return {}
+
+
+@_named.register
+def _(evidence: GraphEvidence) -> dict[str, NodeKind]:
+    return {link.name: "query" for link in evidence.links}
+
+
+@_named.register
+def _(evidence: DualEvidence) -> dict[str, NodeKind]:
+    kinds: dict[str, NodeKind] = {link.name: "query" for link in evidence.links}
+    for node in evidence.nodes:
+        kinds.setdefault(node.name, "query" if node.kind == "explicit" else "implied")
+    return kinds
+
+
+@_named.register
+def _(evidence: EnsembleEvidence) -> dict[str, NodeKind]:
+    kinds: dict[str, NodeKind] = {}
+    for own in evidence.members.values():
         kinds = {**_named(own), **kinds}
     return kinds
 
 
-def _paths(evidence: Mapping[str, Any]) -> Iterator[Edge]:
-    for path in evidence.get("paths", ()):
-        yield from (Edge(s["head"], s["relation"], s["tail"], "path") for s in path["steps"])
-    for own in evidence.get("members", {}).values():
+@singledispatch
+def _paths(evidence: Evidence) -> Iterator[Edge]:
+    """The steps of paths."""
+    yield from ()
+
+
+@_paths.register
+def _(evidence: DualEvidence) -> Iterator[Edge]:
+    for path in evidence.paths:
+        yield from (_edge(step, "path") for step in path.steps)
+
+
+@_paths.register
+def _(evidence: EnsembleEvidence) -> Iterator[Edge]:
+    for own in evidence.members.values():
         yield from _paths(own)
 
 
-def _statements(evidence: Mapping[str, Any]) -> Iterator[Edge]:
+@singledispatch
+def _statements(evidence: Evidence) -> Iterator[Edge]:
     """Triples and contexts, the most similar to the query first."""
-    tables: tuple[tuple[str, EdgeKind], ...] = (("fused", "fused"), ("triples", "triple"))
-    for name, kind in tables:
-        triples = sorted(evidence.get(name, ()), key=lambda triple: -triple["similarity"])
-        yield from (_edge(triple, kind) for triple in triples)
-    for subgraph in evidence.get("subgraphs", ()):
-        yield from (_edge(triple, "left out") for triple in subgraph["triples"])
-    for entity in evidence.get("entities", ()):
-        yield from _context(entity, "weak")
-        yield from _context(entity, "strong")
-    for own in evidence.get("members", {}).values():
+    yield from ()
+
+
+@_statements.register
+def _(evidence: DualEvidence | KGEvidence) -> Iterator[Edge]:
+    yield from (_edge(triple, "triple") for triple in sorted(evidence.triples, key=lambda triple: -triple.similarity))
+
+
+@_statements.register
+def _(evidence: QMKGFEvidence) -> Iterator[Edge]:
+    yield from (_edge(triple, "fused") for triple in sorted(evidence.fused, key=lambda triple: -triple.similarity))
+    for subgraph in evidence.subgraphs:
+        yield from (_edge(triple, "left out") for triple in subgraph.triples)
+
+
+@_statements.register
+def _(evidence: FGEvidence) -> Iterator[Edge]:
+    for context in evidence.entities:
+        own = context.entity
+        yield from (Edge(own, "", name, "weak") for name in context.weak if name != own)
+        yield from (Edge(own, "", name, "strong") for name in context.strong if name != own)
+
+
+@_statements.register
+def _(evidence: EnsembleEvidence) -> Iterator[Edge]:
+    for own in evidence.members.values():
         yield from _statements(own)
 
 
-def _context(entity: Mapping[str, Any], kind: Literal["weak", "strong"]) -> Iterator[Edge]:
-    yield from (Edge(entity["entity"], "", name, kind) for name in entity[kind] if name != entity["entity"])
-
-
-def _edge(triple: Mapping[str, Any], kind: EdgeKind) -> Edge:
-    return Edge(triple["head"], triple["relation"], triple["tail"], kind)
+def _edge(triple: NamedTriple, kind: EdgeKind) -> Edge:
+    return Edge(triple.head, triple.relation, triple.tail, kind)
 
 
 def _sources(result: RetrievalResult) -> Iterator[Edge]:
@@ -90,31 +149,29 @@ def _sources(result: RetrievalResult) -> Iterator[Edge]:
         yield from (Edge(head, "", f"{rank}. {hit.document_id}", "source") for head in heads)
 
 
-def _items(hit: Hit) -> list[Mapping[str, Any]]:
+def _items(hit: Hit) -> list[Item]:
     """A hit's evidence, that of an ensemble's members included."""
-    votes = (own for item in hit.evidence if item.get("kind") == "vote" for own in item["evidence"])
+    votes = (own for item in hit.evidence if isinstance(item, VoteItem) for own in item.evidence)
     return [*hit.evidence, *votes]
 
 
-def _questions(items: Sequence[Mapping[str, Any]]) -> list[str]:
-    texts = (item["question"] or item["sentence"] for item in items if item.get("kind") == "question node")
+def _questions(items: Sequence[Item]) -> list[str]:
+    texts = (item.question or item.sentence for item in items if isinstance(item, QuestionNodeItem))
     return list(islice(dict.fromkeys(texts), QUESTIONS))
 
 
-def _bringer(item: Mapping[str, Any], title: str) -> str:
-    """The node from which an item of a hit's evidence leads to the hit; empty where it names none."""
-    match item.get("kind"):
-        case "description":
-            return str(item["of"])
-        case "triple":
-            return _end(item, title)
-        case "search" if item["joined_with"] == "triple":
-            return _end(item, title)
-        case "search" if item["joined_with"] == "entity":
-            return str(item["item"])
+def _bringer(item: Item, title: str) -> str:
+    """The node from which an item of a hit's evidence leads to the hit; empty where it names none.
+
+    Of a triple it is the end that is the hit's title, else the head.
+    """
+    match item:
+        case DescriptionItem():
+            return item.of
+        case TripleItem():
+            return item.tail if item.tail == title else item.head
+        case SearchItem(head=str(head), tail=str(tail)):
+            return tail if tail == title else head
+        case SearchItem(joined_with="entity"):
+            return item.item
     return ""
-
-
-def _end(item: Mapping[str, Any], title: str) -> str:
-    """The end of a triple that is a hit's title; else its head."""
-    return str(item["tail"] if item["tail"] == title else item["head"])

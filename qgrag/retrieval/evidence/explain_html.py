@@ -5,7 +5,7 @@ from html import escape
 from pathlib import Path
 
 from qgrag.retrieval.evidence.drawing import draw_svg, legend
-from qgrag.retrieval.evidence.explain import explain_evidence, item_text
+from qgrag.retrieval.evidence.explain import explain_evidence
 from qgrag.retrieval.results import Hit, RetrievalResult
 
 _STYLE = """
@@ -67,7 +67,7 @@ def _legend(result: RetrievalResult) -> str:
 def _hit(rank: int, hit: Hit, max_items: int) -> str:
     names = escape(", ".join(hit.document_ids))
     title = f" <strong>{escape(hit.title)}</strong>" if hit.title else ""
-    items = "".join(f"<li>{escape(item_text(item))}</li>" for item in hit.evidence[:max_items])
+    items = "".join(f"<li>{escape(item.line)}</li>" for item in hit.evidence[:max_items])
     more = len(hit.evidence) - max_items
     items += f"<li>… and {more} more</li>" if more > 0 else ""
     evidence = f"<details><summary>Evidence</summary><ul>{items}</ul></details>" if items else ""

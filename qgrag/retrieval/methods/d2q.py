@@ -11,6 +11,7 @@ from qgrag.errors import MissingComponentError
 from qgrag.index.reader import Index
 from qgrag.index.vectors import VectorIndex
 from qgrag.retrieval.base import Ranking, Retriever
+from qgrag.retrieval.evidence.records import D2QEvidence
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ class D2QRetriever(Retriever):
     def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
         assert vectors is not None
         scores, chunks = self._passages.search(vectors, top_k)
-        evidence = [{"expanded_by": "questions" + (" with answers" if self.config.answers else "")} for _ in queries]
-        return Ranking(chunks, scores, evidence)
+        evidence = D2QEvidence("questions with answers" if self.config.answers else "questions")
+        return Ranking(chunks, scores, [evidence] * len(queries))
 
 
 class D2QMinusRetriever(D2QRetriever):

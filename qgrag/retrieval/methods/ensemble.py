@@ -12,6 +12,9 @@ from qgrag.index.reader import Index
 from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import Prompts
 from qgrag.retrieval.base import Ranking, Retriever, standardise
+from qgrag.retrieval.evidence.base import Evidence
+from qgrag.retrieval.evidence.items import VoteItem
+from qgrag.retrieval.evidence.records import EnsembleEvidence
 from qgrag.retrieval.pooling import pool_pairs, top_pairs
 
 
@@ -95,30 +98,32 @@ class EnsembleRetriever(Retriever):
         query, chunk, score = pool_pairs(query, chunk, vote, len(self.index.chunks), "sum")
         chunks, scores = top_pairs(query, chunk, score, len(queries), top_k)
         evidence = [
-            {"members": {m: dict(r.evidence[b]) if r.evidence else {} for m, r in zip(self.config.members, rankings)}}
+            EnsembleEvidence(
+                {m: r.evidence[b] if r.evidence else Evidence() for m, r in zip(self.config.members, rankings)}
+            )
             for b in range(len(queries))
         ]
         return Ranking(chunks, scores, evidence, self._brought(rankings, chunks), self._usage(rankings, len(queries)))
 
-    def _brought(self, rankings: Sequence[Ranking], chunks: Tensor) -> list[dict[int, list[dict[str, Any]]]]:
+    def _brought(self, rankings: Sequence[Ranking], chunks: Tensor) -> list[dict[int, list[VoteItem]]]:
         """Of each chunk the place that every member gave it, with the member's own evidence."""
         places = [[{c: p for p, c in enumerate(row) if c >= 0} for row in r.chunks.tolist()] for r in rankings]
-        brought: list[dict[int, list[dict[str, Any]]]] = []
-        for query, row in enumerate(chunks.tolist()):
-            items: dict[int, list[dict[str, Any]]] = {}
-            for chunk in (chunk for chunk in row if chunk >= 0):
-                items[chunk] = [
-                    {
-                        "kind": "vote",
-                        "retriever": member,
-                        "rank": places[m][query][chunk] + 1,
-                        "evidence": rankings[m].hit_evidence[query].get(chunk, []) if rankings[m].hit_evidence else [],
-                    }
-                    for m, member in enumerate(self.config.members)
+        return [
+            {
+                chunk: [
+                    VoteItem(
+                        member,
+                        places[m][query][chunk] + 1,
+                        tuple(ranking.hit_evidence[query].get(chunk, ()) if ranking.hit_evidence else ()),
+                    )
+                    for m, (member, ranking) in enumerate(zip(self.config.members, rankings, strict=True))
                     if chunk in places[m][query]
                 ]
-            brought.append(items)
-        return brought
+                for chunk in row
+                if chunk >= 0
+            }
+            for query, row in enumerate(chunks.tolist())
+        ]
 
     def _usage(self, rankings: Sequence[Ranking], size: int) -> list[dict[str, Any]]:
         return [

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,7 +11,11 @@ from qgrag.errors import ConfigError
 from qgrag.graph import to_csr
 from qgrag.index.reader import Index
 from qgrag.retrieval.base import Ranking, Retriever
+from qgrag.retrieval.evidence.items import TripleItem
+from qgrag.retrieval.evidence.named_triples import extended, sourced_triples
+from qgrag.retrieval.evidence.records import KGEvidence
 from qgrag.retrieval.graph_steps import (
+    LinkedQueries,
     OneHop,
     dense_fallback,
     link_entities,
@@ -87,9 +90,7 @@ class KGRetriever(Retriever):
         chunk = values[ptr[triple][owner] + torch.arange(len(owner)) - (count.cumsum(0) - count)[owner]]
         pooled = pool_pairs(query[owner], chunk, score[owner], len(self.index.chunks), "max")
         chunks, scores = top_pairs(*pooled, len(queries), top_k)
-        evidence, brought = self._evidence(query, triple, score, chunks)
-        for row, links in zip(evidence, linked.links, strict=True):
-            row["links"] = [link.to_dict() for link in links]
+        evidence, brought = self._evidence(linked, query, triple, score, chunks)
         ranking = Ranking(chunks, scores, evidence, brought)
         return dense_fallback(ranking, linked.linked, vectors, self.index.passages, top_k, "triple")
 
@@ -107,26 +108,16 @@ class KGRetriever(Retriever):
         return query[kept], triple[kept], score[kept]
 
     def _evidence(
-        self, query: Tensor, triple: Tensor, score: Tensor, chunks: Tensor
-    ) -> tuple[list[dict[str, Any]], list[dict[int, list[dict[str, Any]]]]]:
-        evidence: list[dict[str, Any]] = [{"triples": []} for _ in range(len(chunks))]
-        brought: list[dict[int, list[dict[str, Any]]]] = [
-            {row: [] for row in rows if row >= 0} for rows in chunks.tolist()
-        ]
-        values, ptr = self.graph.triple_chunks
+        self, linked: LinkedQueries, query: Tensor, triple: Tensor, score: Tensor, chunks: Tensor
+    ) -> tuple[list[KGEvidence], list[dict[int, list[TripleItem]]]]:
+        triples: list[list[TripleItem]] = [[] for _ in linked.links]
+        brought: list[dict[int, list[TripleItem]]] = [{row: [] for row in rows if row >= 0} for rows in chunks.tolist()]
+        named = sourced_triples(self.graph, self.index, triple)
         for q, row, similarity in zip(query.tolist(), triple.tolist(), score.tolist(), strict=True):
-            head, tail = self.graph.edge_index[:, row].tolist()
-            sources = values[ptr[row] : ptr[row + 1]].tolist()
-            item = {
-                "kind": "triple",
-                "head": self.graph.names[head],
-                "relation": self.graph.relations[row],
-                "tail": self.graph.names[tail],
-                "similarity": similarity,
-                "chunks": [self.index.chunks[chunk].id for chunk in sources],
-            }
-            evidence[q]["triples"].append(item)
-            for chunk in dict.fromkeys(sources):
+            item = extended(named[row], TripleItem, similarity=similarity)
+            triples[q].append(item)
+            for chunk in dict.fromkeys(item.chunk_rows):
                 if chunk in brought[q]:
                     brought[q][chunk].append(item)
+        evidence = [KGEvidence(tuple(links), tuple(row)) for links, row in zip(linked.links, triples, strict=True)]
         return evidence, brought

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,6 +12,8 @@ from qgrag.errors import ConfigError
 from qgrag.graph import Ragged, expand
 from qgrag.index.reader import Index
 from qgrag.retrieval.base import Ranking, Retriever, standardise
+from qgrag.retrieval.evidence.items import QuestionNodeItem
+from qgrag.retrieval.evidence.records import QCGEvidence
 from qgrag.retrieval.pooling import Pooling, pool_pairs, top_pairs
 
 SCORE_BYTES = 128 * 2**20
@@ -167,31 +169,29 @@ class QCGRetriever(Retriever):
 
     def _evidence(
         self, found: FoundNodes, chunks: Tensor
-    ) -> tuple[list[dict[str, Any]], list[dict[int, list[dict[str, Any]]]]]:
+    ) -> tuple[list[QCGEvidence], list[dict[int, list[QuestionNodeItem]]]]:
         graph, index = self.graph, self.index
         members, ptr = graph.chunks_of
         wanted = [set(row) for row in chunks.tolist()]
-        evidence: list[dict[str, Any]] = [{"nodes": 0, "expanded": 0} for _ in wanted]
-        brought: list[dict[int, list[dict[str, Any]]]] = [{} for _ in wanted]
+        retrieved = found.query[found.hop == 0].bincount(minlength=len(wanted)).tolist()
+        expanded = found.query[found.hop > 0].bincount(minlength=len(wanted)).tolist()
+        brought: list[dict[int, list[QuestionNodeItem]]] = [{} for _ in wanted]
         pairs = graph.pairs.take(graph.first_pair[found.node].numpy()).to_pylist()
-        for q, node, hop, score, pair in zip(
-            found.query.tolist(), found.node.tolist(), found.hop.tolist(), found.score.tolist(), pairs
-        ):
-            evidence[q]["expanded" if hop else "nodes"] += 1
+        for q, node, hop, score, pair in zip(*(column.tolist() for column in found), pairs, strict=True):
             for chunk in members[ptr[node] : ptr[node + 1]].tolist():
                 if chunk in wanted[q]:
-                    brought[q].setdefault(chunk, []).append(
-                        {
-                            "kind": "question node",
-                            "id": f"{index.chunks[pair['chunk']].id}-{pair['number']}",
-                            "question": pair["question"],
-                            "answer": pair["answer"],
-                            "sentence": pair["sentence"],
-                            "hop": hop,
-                            "score": score,
-                        }
+                    item = QuestionNodeItem(
+                        f"{index.chunks[pair['chunk']].id}-{pair['number']}",
+                        pair["question"],
+                        pair["answer"],
+                        pair["sentence"],
+                        hop,
+                        score,
+                        node_row=node,
+                        chunk_row=pair["chunk"],
                     )
+                    brought[q].setdefault(chunk, []).append(item)
         for items in brought:
             for nodes in items.values():
-                nodes.sort(key=lambda item: (-item["score"], item["id"]))
-        return evidence, brought
+                nodes.sort(key=lambda item: (-item.score, item.id))
+        return [QCGEvidence(*counts) for counts in zip(retrieved, expanded, strict=True)], brought

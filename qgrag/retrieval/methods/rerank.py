@@ -12,6 +12,8 @@ from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import Prompts
 from qgrag.models.cross_encoder import CrossEncoderConfig, LocalCrossEncoder
 from qgrag.retrieval.base import Ranking, Retriever
+from qgrag.retrieval.evidence.base import Item
+from qgrag.retrieval.evidence.items import RerankItem
 from qgrag.retrieval.pooling import top_pairs
 
 
@@ -87,26 +89,16 @@ class RerankRetriever(Retriever):
         chunks, scores = top_pairs(query, chunk, score, len(queries), top_k)
         return Ranking(chunks, scores, first.evidence, self._brought(first, chunks), first.usage)
 
-    def _brought(self, first: Ranking, chunks: Tensor) -> list[dict[int, list[dict[str, Any]]]]:
+    def _brought(self, first: Ranking, chunks: Tensor) -> list[dict[int, list[Item]]]:
         """Of each chunk the place that the first retriever gave it, then what had brought it there."""
-        brought = []
+        brought: list[dict[int, list[Item]]] = []
         for query, row in enumerate(chunks.tolist()):
             places = {chunk: place for place, chunk in enumerate(first.chunks[query].tolist())}
+            scores = first.scores[query].tolist()
             before = first.hit_evidence[query] if first.hit_evidence else {}
-            brought.append(
-                {
-                    chunk: [
-                        {
-                            "kind": "rerank",
-                            "cross_encoder": self.scorer.name,
-                            "first": self.first.name,
-                            "rank": places[chunk] + 1,
-                            "score": float(first.scores[query, places[chunk]]),
-                        },
-                        *before.get(chunk, []),
-                    ]
-                    for chunk in row
-                    if chunk >= 0
-                }
-            )
+            brought.append({})
+            for chunk in (chunk for chunk in row if chunk >= 0):
+                place = places[chunk]
+                item = RerankItem(self.scorer.name, self.first.name, place + 1, scores[place])
+                brought[query][chunk] = [item, *before.get(chunk, ())]
         return brought

@@ -19,6 +19,8 @@ from qgrag.generation.answers import Answer, Citation
 from qgrag.generation.context import reader_views
 from qgrag.generation.correctness import Verdict
 from qgrag.generation.pairwise import CRITERIA, Comparison
+from qgrag.retrieval.evidence.items import TripleItem
+from qgrag.retrieval.evidence.records import KGEvidence
 from qgrag.retrieval.results import RetrievalResult
 
 FEW_DRAWS = BootstrapConfig(resamples=100)
@@ -36,7 +38,7 @@ class TopText:
         return [
             Answer(result.query, result.hits[0].text, (cited(result),), usage=USAGE)
             if result.hits
-            else Answer(result.query, f"from {reader_views(result.evidence)[0]['lines'][0]}", usage=USAGE)
+            else Answer(result.query, f"from {reader_views(result.evidence)[0].lines[0]}", usage=USAGE)
             for result in results
         ]
 
@@ -267,8 +269,7 @@ def test_only_what_can_be_compared_is_begun(dataset: Dataset, run_folder: Path) 
 def test_a_graph_s_reader_gets_views_and_the_others_passages(
     dataset: Dataset, good: Any, bad: Any, tmp_path: Path
 ) -> None:
-    triples = [{"head": "a", "relation": "is", "tail": "b"}]
-    good.evidence = bad.evidence = {"triples": triples}
+    good.evidence = bad.evidence = KGEvidence((), (TripleItem("a", "is", "b", (), 0.5),))
     good.reads = "views"
     run_evaluation(dataset, {"good": good, "bad": bad}, tmp_path, bootstrap=FEW_DRAWS)
     answers(dataset, tmp_path, Measures())

@@ -58,14 +58,14 @@ def test_reranking_orders_the_first_chunks_by_the_scorer_alone(demo_index):
         assert {hit.chunk_id: hit.score for hit in result.hits} == counts
         for hit in result.hits:
             item = hit.evidence[0]
-            assert (item["kind"], item["first"]) == ("rerank", "bm25")
-            assert before.hits[item["rank"] - 1].chunk_id == hit.chunk_id
+            assert (item.kind, item.first) == ("rerank", "bm25")
+            assert before.hits[item.rank - 1].chunk_id == hit.chunk_id
 
 
 def test_reranking_the_graph_keeps_its_evidence(demo_index):
     (result,) = RerankRetriever(demo_index, RerankConfig("kg"), scorer=CountsLetters()).retrieve(QUERIES[:1])
-    assert [item["kind"] for item in result.hits[0].evidence][:2] == ["rerank", "triple"]
-    assert result.evidence["triples"]
+    assert [item.kind for item in result.hits[0].evidence][:2] == ["rerank", "triple"]
+    assert result.evidence.triples
 
 
 def test_graph_baseline_ranks_chunks_by_their_best_triple(demo_index, embedder):
@@ -73,22 +73,22 @@ def test_graph_baseline_ranks_chunks_by_their_best_triple(demo_index, embedder):
         demo_index, KGConfig(triples=5), entities=lambda _: [QueryEntitySet(("Solaris (1972 film)",), ())]
     )
     (result,) = retriever.retrieve(QUERIES[:1], top_k=5)
-    triples = result.evidence["triples"]
+    triples = result.evidence.triples
     assert 0 < len(triples) <= 5
     texts = [f"{t['head']} {t['relation']} {t['tail']}" for t in triples]
     cosine = (embedder.encode_queries(texts) @ embedder.encode_queries(QUERIES[:1])[0]).tolist()
-    assert [t["similarity"] for t in triples] == pytest.approx(cosine, abs=1e-4)
+    assert [t.similarity for t in triples] == pytest.approx(cosine, abs=1e-4)
     assert cosine == sorted(cosine, reverse=True)
     best: dict[str, float] = {}
     for triple in triples:
-        for chunk in triple["chunks"]:
-            best[chunk] = max(best.get(chunk, -1.0), triple["similarity"])
+        for chunk in triple.chunks:
+            best[chunk] = max(best.get(chunk, -1.0), triple.similarity)
     assert {hit.chunk_id: hit.score for hit in result.hits} == pytest.approx(best, abs=1e-6)
 
 
 def test_graph_baseline_says_when_it_fell_back(demo_index):
     (result,) = KGRetriever(demo_index).retrieve(["zzyzx qwfpgj"])
-    assert "dense retrieval" in result.evidence["fallback"]
+    assert "dense retrieval" in result.evidence.fallback
     assert result.hits
 
 

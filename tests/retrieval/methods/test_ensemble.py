@@ -6,6 +6,8 @@ import torch
 
 from qgrag.errors import ConfigError
 from qgrag.retrieval.base import Ranking
+from qgrag.retrieval.evidence.base import OtherEvidence, OtherItem
+from qgrag.retrieval.evidence.items import VoteItem
 from qgrag.retrieval.methods.ensemble import EnsembleConfig, EnsembleRetriever
 from qgrag.retrieval.registry import load_retriever
 from qgrag.retrieval.steps.llm_entity_questions import LLMEntityQuestions
@@ -19,8 +21,10 @@ ROWS = [("", f"Note {i} by Ada.", [("Ada", "wrote", f"Note {i}")]) for i in rang
 def member(name: str, chunks: list[list[int]], scores: list[list[float]]) -> Any:
     def rank(queries, vectors, top_k):
         table, values = torch.tensor(chunks), torch.tensor(scores)
-        brought = [{c: [{"kind": name}] for c in row if c >= 0} for row in chunks]
-        return Ranking(table, values, [{"from": name} for _ in queries], brought, [{"calls": 1} for _ in queries])
+        brought = [{c: [OtherItem(name)] for c in row if c >= 0} for row in chunks]
+        return Ranking(
+            table, values, [OtherEvidence({"from": name}) for _ in queries], brought, [{"calls": 1} for _ in queries]
+        )
 
     return SimpleNamespace(name=name, rank=rank)
 
@@ -63,9 +67,9 @@ def test_scores_are_standardised_over_what_a_member_found(index):
 def test_each_hit_tells_who_voted_and_why(index):
     result = run(index)
     by_id = {hit.document_id: hit.evidence for hit in result.hits}
-    assert [(v["retriever"], v["rank"]) for v in by_id["d2"]] == [("one", 3), ("two", 1)]
-    assert by_id["d1"] == ({"kind": "vote", "retriever": "one", "rank": 2, "evidence": [{"kind": "one"}]},)
-    assert result.evidence == {"members": {"one": {"from": "one"}, "two": {"from": "two"}}}
+    assert [(v.retriever, v.rank) for v in by_id["d2"]] == [("one", 3), ("two", 1)]
+    assert by_id["d1"] == (VoteItem("one", 2, (OtherItem("one"),)),)
+    assert result.evidence.to_dict() == {"members": {"one": {"from": "one"}, "two": {"from": "two"}}}
     assert result.usage == {"one": {"calls": 1}, "two": {"calls": 1}}
 
 
@@ -73,8 +77,8 @@ def test_two_settings_of_one_retriever_keep_their_own_evidence_and_usage(index):
     members = [ONE, member("one", [[3, -1, -1]], [[1.0, -torch.inf, -torch.inf]])]
     settings = EnsembleConfig(members=("one.yaml", "other.yaml"))
     result = EnsembleRetriever(index, settings, members=members).retrieve(["q"])[0]
-    assert set(result.evidence["members"]) == set(result.usage) == {"one.yaml", "other.yaml"}
-    assert {vote["retriever"] for hit in result.hits for vote in hit.evidence} == {"one.yaml", "other.yaml"}
+    assert set(result.evidence.members) == set(result.usage) == {"one.yaml", "other.yaml"}
+    assert {vote.retriever for hit in result.hits for vote in hit.evidence} == {"one.yaml", "other.yaml"}
 
 
 @pytest.mark.parametrize(

@@ -51,19 +51,19 @@ def run(index, **config):
 
 
 def test_weak_and_strong_context_by_hand(index):
-    (entity,) = run(index, hops=0).evidence["entities"]
-    assert entity["entity"] == "Honey"
-    assert entity["weak"] == ["Honey", "Wax"]
-    assert entity["strong"] == []
-    found = run(index, hops=0, matches=3).evidence["entities"][0]
-    assert set(found["weak"]) == {"Honey", "Wax", "Mead"}
+    (entity,) = run(index, hops=0).evidence.entities
+    assert entity.entity == "Honey"
+    assert entity.weak == ("Honey", "Wax")
+    assert entity.strong == ()
+    found = run(index, hops=0, matches=3).evidence.entities[0]
+    assert set(found.weak) == {"Honey", "Wax", "Mead"}
     # Wax brings Candle; of the names that are like nothing, Mead brings the first two.
-    assert set(found["strong"]) == {"Candle", "bees", "hives"}
+    assert set(found.strong) == {"Candle", "bees", "hives"}
 
 
 def test_search_reaches_neighbours_of_the_context(index):
     # from Honey and Wax one hop along triples: bees, Mead, hives, Candle
-    assert run(index, hops=1).evidence["entities"][0]["reached"] == 6
+    assert run(index, hops=1).evidence.entities[0].reached == 6
 
 
 def test_scores_are_weight_times_relevance(index):
@@ -77,24 +77,24 @@ def test_scores_are_weight_times_relevance(index):
 
 def test_without_expansion_only_the_weak_matches_speak(index):
     result = run(index, expansion=False, matches=1)
-    (entity,) = result.evidence["entities"]
-    assert (entity["weak"], entity["strong"], entity["reached"]) == (["Honey"], [], 1)
+    (entity,) = result.evidence.entities
+    assert (entity.weak, entity.strong, entity.reached) == (("Honey",), (), 1)
     assert {hit.document_id for hit in result.hits} == {"d0", "d1"}
 
 
 def test_summary_holds_the_most_relevant_sentence_first_and_is_left_out_on_demand(index):
-    (entity,) = run(index, summary_sentences=1).evidence["entities"]
-    assert entity["summary"] == "Mead uses Honey."
-    assert entity["questions"][0] == f"Honey: {QUERY}"
-    (bare,) = run(index, summaries=False).evidence["entities"]
-    assert (bare["summary"], bare["questions"]) == ("", [])
+    (entity,) = run(index, summary_sentences=1).evidence.entities
+    assert entity.summary == "Mead uses Honey."
+    assert entity.questions[0] == f"Honey: {QUERY}"
+    (bare,) = run(index, summaries=False).evidence.entities
+    assert (bare.summary, bare.questions) == ("", ())
 
 
 def test_descriptions_are_bounded_and_named(index):
     result = run(index, max_descriptions=1)
     assert len(result.hits) == 1
     (item,) = result.hits[0].evidence
-    assert (item["kind"], item["entity"], item["text"]) == ("description", "Honey", "Mead uses Honey.")
+    assert (item.kind, item.entity, item.text) == ("description", "Honey", "Mead uses Honey.")
 
 
 def test_steps_given_take_the_place_of_the_local_ones(index):
@@ -108,8 +108,8 @@ def test_steps_given_take_the_place_of_the_local_ones(index):
         return ["short" for _ in entities]
 
     retriever = FGRetriever(index, FGConfig(**PLAIN), questions=questions, summarise=summarise)
-    (entity,) = retriever.retrieve([QUERY])[0].evidence["entities"]
-    assert (entity["questions"], entity["summary"]) == (["why?"], "short")
+    (entity,) = retriever.retrieve([QUERY])[0].evidence.entities
+    assert (entity.questions, entity.summary) == (("why?",), "short")
     assert seen["entities"] == ["Honey"]
     assert "Mead uses Honey." in seen["told"][0]
 
@@ -128,14 +128,14 @@ def test_stored_vectors_give_the_same_ranking_and_spare_the_encoder(stored):
     own.embedder.encode = own.embedder.encode_queries = counted
     result = run(own)
     assert {hit.document_id: hit.score for hit in result.hits}["d1"] == pytest.approx(0.9)
-    assert result.evidence["entities"][0]["summary"].startswith("Mead uses Honey.")
+    assert result.evidence.entities[0].summary.startswith("Mead uses Honey.")
     told = {text for _, text, _ in ROWS}
     assert bool(told & set(encoded)) is not stored
 
 
 def test_query_without_an_entity_falls_back_to_dense(index):
     result = FGRetriever(index).retrieve(["what is this"], top_k=2)[0]
-    assert result.evidence["fallback"].startswith("dense retrieval")
+    assert result.evidence.fallback.startswith("dense retrieval")
 
 
 def test_graph_without_any_description_is_refused_and_one_without_this_one_falls_back(index):
@@ -146,7 +146,7 @@ def test_graph_without_any_description_is_refused_and_one_without_this_one_falls
     zinc = graph.names.index("Zinc")
     bare.knowledge_graph = replace(graph, descriptions=graph.descriptions.filter(pc.field("entity") == zinc))
     result = FGRetriever(bare, FGConfig(**PLAIN)).retrieve([QUERY], top_k=2)[0]
-    assert "no description is about" in result.evidence["fallback"]
+    assert "no description is about" in result.evidence.fallback
     assert len(result.hits) == 2
 
 

@@ -38,11 +38,11 @@ def test_evidence_names_the_nodes_that_brought_a_chunk(demo_index, vectors):
     retriever = QCGRetriever(demo_index, QCGConfig(aggregation="mean", nodes=10))
     for result in retriever.retrieve(QUERIES, top_k=3):
         for hit in result.hits:
-            scores = [item["score"] for item in hit.evidence]
+            scores = [item.score for item in hit.evidence]
             assert hit.score == pytest.approx(sum(scores) / len(scores), abs=1e-5)
-            assert all(item["kind"] == "question node" for item in hit.evidence)
-            assert all(item["hop"] in (0, 1) for item in hit.evidence)
-            document, position, number = hit.evidence[0]["id"].rsplit("-", 2)
+            assert all(item.kind == "question node" for item in hit.evidence)
+            assert all(item.hop in (0, 1) for item in hit.evidence)
+            document, position, number = hit.evidence[0].id.rsplit("-", 2)
             assert document
             assert position.isdigit()
             assert number.isdigit()

@@ -8,6 +8,7 @@ from qgrag.graph import Ragged
 from qgrag.index.knowledge.build import KnowledgeGraphConfig
 from qgrag.models.reward import RewardConfig, RewardModel
 from qgrag.models.reward_checkpoint import Encoder
+from qgrag.retrieval.evidence.items import SearchItem
 from qgrag.retrieval.methods.dual.retriever import DualRetriever
 from qgrag.retrieval.methods.kg import KGRetriever
 from qgrag.retrieval.methods.qmkgf.expansion import expand_queries
@@ -60,16 +61,16 @@ def run(index, **config):
 
 
 def subgraphs(index, **config):
-    return {s["kind"]: s for s in run(index, **config).evidence["subgraphs"]}
+    return {s.kind: s for s in run(index, **config).evidence.subgraphs}
 
 
 def test_three_subgraphs_as_the_paper_builds_them(index):
     found = subgraphs(index, nodes=2)
-    assert found["one-hop"]["nodes"] == ["Ada", "Bo", "Cy"]
-    assert found["multi-hop"]["nodes"] == ["Ada", "Bo", "Cy", "Ed", "Flo"]
+    assert found["one-hop"].nodes == ("Ada", "Bo", "Cy")
+    assert found["multi-hop"].nodes == ("Ada", "Bo", "Cy", "Ed", "Flo")
     # Cy and Di weigh as much as Bo; equal PageRank goes to the lower row, and rows follow the alphabet.
-    assert found["importance"]["nodes"] == ["Ada", "Bo", "Cy"]
-    assert {(t["head"], t["tail"]) for t in found["multi-hop"]["triples"]} == {
+    assert found["importance"].nodes == ("Ada", "Bo", "Cy")
+    assert {(t.head, t.tail) for t in found["multi-hop"].triples} == {
         ("Ada", "Bo"),
         ("Ada", "Cy"),
         ("Bo", "Ed"),
@@ -79,7 +80,7 @@ def test_three_subgraphs_as_the_paper_builds_them(index):
 
 def test_k_bounds_every_kind(index):
     for kind, found in subgraphs(index, nodes=1, bridges=1).items():
-        assert len(found["nodes"]) <= (3 if kind == "multi-hop" else 2)
+        assert len(found.nodes) <= (3 if kind == "multi-hop" else 2)
 
 
 def test_winner_threshold_and_added_triples_by_hand(index):
@@ -89,35 +90,34 @@ def test_winner_threshold_and_added_triples_by_hand(index):
         rest = sum(math.sqrt(1 - c * c) for c in own)
         return sum(own) / math.hypot(sum(own), rest)
 
-    scores = {s["kind"]: s["score"] for s in evidence["subgraphs"]}
+    scores = {s.kind: s.score for s in evidence.subgraphs}
     assert scores["one-hop"] == pytest.approx(cosine(0.6, 0.5), abs=1e-5)
     assert scores["multi-hop"] == pytest.approx(cosine(0.6, 0.5, 0.9, 0.2), abs=1e-5)
-    assert evidence["scorer"].startswith("cosine")
-    assert evidence["winner"] == max(scores, key=scores.get)
-    assert evidence["threshold"] == pytest.approx(max(scores.values()))
-    fused = {(f["head"], f["tail"]): f for f in evidence["fused"]}
-    best = evidence["winner"]
-    own = {(t["head"], t["tail"]) for s in evidence["subgraphs"] if s["kind"] == best for t in s["triples"]}
-    assert {pair for pair, f in fused.items() if not f["added"]} == own
-    assert all(f["similarity"] >= evidence["threshold"] - 1e-6 for f in fused.values() if f["added"])
+    assert evidence.scorer.startswith("cosine")
+    assert evidence.winner == max(scores, key=scores.get)
+    assert evidence.threshold == pytest.approx(max(scores.values()))
+    fused = {(f.head, f.tail): f for f in evidence.fused}
+    best = evidence.winner
+    own = {(t.head, t.tail) for s in evidence.subgraphs if s.kind == best for t in s.triples}
+    assert {pair for pair, f in fused.items() if not f.added} == own
+    assert all(f.similarity >= evidence.threshold - 1e-6 for f in fused.values() if f.added)
 
 
 def test_strategies_of_table_7(index):
     everything = {("Ada", "Bo"), ("Ada", "Cy"), ("Bo", "Ed"), ("Cy", "Flo")}
     for strategy in ("all", "top5"):
         evidence = run(index, nodes=2, strategy=strategy).evidence
-        assert evidence["winner"] is None
-        assert {(f["head"], f["tail"]) for f in evidence["fused"]} == everything
-    assert run(index, nodes=2, strategy="cosine").evidence["scorer"] == "cosine"
+        assert evidence.winner is None
+        assert {(f.head, f.tail) for f in evidence.fused} == everything
+    assert run(index, nodes=2, strategy="cosine").evidence.scorer == "cosine"
 
 
 def test_expanded_query_brings_what_the_query_alone_does_not(index):
     result = run(index, nodes=2, search_depth=1, join="text")
     hit = next(hit for hit in result.hits if hit.document_id == "d1")
-    found_by = {"kind": "search", "joined_with": "triple", "item": "Bo taught Ed", "head": "Bo", "tail": "Ed"}
-    assert hit.evidence == (found_by,)
+    assert hit.evidence == (SearchItem("triple", "Bo taught Ed", "Bo", "Ed"),)
     bounded = run(index, nodes=2, max_expansions=1).evidence
-    assert bounded["fused"]
+    assert bounded.fused
 
 
 def test_joined_vectors_are_sums_and_ask_the_encoder_only_for_what_the_graph_did_not_embed():
@@ -140,9 +140,9 @@ def test_joined_vectors_are_sums_and_ask_the_encoder_only_for_what_the_graph_did
     encoded.clear()
     made = expand_queries([QUERY], query, fusion, own.knowledge_graph, 60, own.embedder.encode_queries, "vectors")
     assert sorted(encoded) == ["1999", "Ada", "Bo"]
-    expected = torch.nn.functional.normalize(query + plain(made.items), dim=1)
+    expected = torch.nn.functional.normalize(query + plain([search.item for search in made.items]), dim=1)
     torch.testing.assert_close(made.vectors, expected)
-    assert set(zip(made.kinds, made.items, strict=True)) == {
+    assert {(search.joined_with, search.item) for search in made.items} == {
         ("triple", "Ada knows Bo"),
         ("triple", "Bo since 1999"),
         ("entity", "Ada"),
@@ -162,13 +162,13 @@ def test_rerank_by_the_query_alone_orders_by_its_cosine(index):
 def test_reward_model_scores_when_given_and_is_named(index, tmp_path):
     RewardModel(RewardConfig(dimension=DIMENSION, heads=2)).save(tmp_path / "reward")
     result = run(index, nodes=2, reward=str(tmp_path / "reward"))
-    assert result.evidence["scorer"] == f"reward model {tmp_path / 'reward'}"
+    assert result.evidence.scorer == f"reward model {tmp_path / 'reward'}"
     model = RewardModel.from_folder(tmp_path / "reward")
-    triples = [t for s in result.evidence["subgraphs"][:1] for t in s["triples"]]
-    items = index.embedder.encode([f"{t['head']} {t['relation']} {t['tail']}" for t in triples])
+    triples = [t for s in result.evidence.subgraphs[:1] for t in s.triples]
+    items = index.embedder.encode([f"{t.head} {t.relation} {t.tail}" for t in triples])
     query = index.embedder.encode([QUERY])
     expected = model.score_subgraphs(query, items, torch.tensor([0, len(items)]))
-    assert result.evidence["subgraphs"][0]["score"] == pytest.approx(float(expected), abs=1e-5)
+    assert result.evidence.subgraphs[0].score == pytest.approx(float(expected), abs=1e-5)
     with pytest.raises(ModelNotFoundError):
         QMKGFRetriever(index, QMKGFConfig(reward=str(tmp_path / "nothing")))
 
@@ -188,8 +188,8 @@ def test_shipped_reward_model_is_taken_for_the_vectors_it_knows_and_cosine_elsew
     }
     for name, folder in expected.items():
         monkeypatch.setattr("qgrag.retrieval.methods.qmkgf.scorer.default_checkpoint", folder)
-        assert run(index, nodes=2).evidence["scorer"] == name
-    assert run(index, nodes=2, reward="").evidence["scorer"] == "cosine"
+        assert run(index, nodes=2).evidence.scorer == name
+    assert run(index, nodes=2, reward="").evidence.scorer == "cosine"
 
 
 def test_reward_model_that_reads_tokens_or_other_vectors_is_refused_or_warned_of(index, tmp_path, caplog):
@@ -228,12 +228,12 @@ def test_names_and_triples_are_encoded_as_the_index_encoded_them():
     vectors = own.embedder.encode([query])
     own.embedder.encode_queries = refuse
     for retriever in (QMKGFRetriever(own), KGRetriever(own), DualRetriever(own)):
-        assert retriever.rank([query], vectors, 3).evidence[0]["links"][0]["how"] == "embedding"
+        assert retriever.rank([query], vectors, 3).evidence[0].links[0].how == "embedding"
 
 
 def test_query_without_an_entity_falls_back_to_dense(index):
     result = QMKGFRetriever(index).retrieve(["what is this"], top_k=2)[0]
-    assert result.evidence["fallback"].startswith("dense retrieval")
+    assert result.evidence.fallback.startswith("dense retrieval")
     assert len(result.hits) == 2
 
 

@@ -1,12 +1,13 @@
 """Evidence of QMKGF: the subgraphs with their scores, what was fused, and which expanded query brought which chunk."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from torch import Tensor
 
 from qgrag.index.knowledge.build import KnowledgeGraph
-from qgrag.retrieval.evidence.triple_items import triple_items
+from qgrag.retrieval.evidence.items import SearchItem
+from qgrag.retrieval.evidence.named_triples import extended, named_triples
+from qgrag.retrieval.evidence.records import FusedTriple, QMKGFEvidence, Subgraph
 from qgrag.retrieval.linking.link import Link
 from qgrag.retrieval.methods.qmkgf.expansion import Expansions
 from qgrag.retrieval.methods.qmkgf.fusion import Fusion
@@ -22,7 +23,7 @@ def qmkgf_evidence(
     found: tuple[Tensor, Tensor, Tensor],
     chunks: Tensor,
     scorer: str,
-) -> tuple[list[dict[str, Any]], list[dict[int, list[dict[str, Any]]]]]:
+) -> tuple[list[QMKGFEvidence], list[dict[int, list[SearchItem]]]]:
     """Evidence of B queries and of their chunks.
 
     Args:
@@ -38,43 +39,37 @@ def qmkgf_evidence(
     nodes, ptr, triples = subgraphs.nodes.to_lists(), subgraphs.ptr.tolist(), subgraphs.triples.tolist()
     fused, added = fusion.triples.to_lists(), fusion.added.tolist()
     similarity, offset = fusion.similarity.tolist(), fusion.triples.ptr.tolist()
-    items = {row: item.named() for row, item in triple_items(graph, subgraphs.triples).items()}
+    named = named_triples(graph, subgraphs.triples)
     evidence = []
     for number, row in enumerate(links):
         winner = int(fusion.winner[number])
-        shown = []
-        for k, kind in enumerate(KINDS):
-            row_of = number * len(KINDS) + k
-            held = [items[triple] for triple in triples[ptr[row_of] : ptr[row_of + 1]]]
-            names = [graph.names[node] for node in nodes[row_of]]
-            score = _finite(fusion.scores[number, k].item())
-            shown.append({"kind": kind, "score": score, "nodes": names, "triples": held})
+        shown = [
+            Subgraph(
+                kind,
+                _finite(fusion.scores[number, k].item()),
+                tuple(graph.names[node] for node in nodes[owner]),
+                tuple(named[triple] for triple in triples[ptr[owner] : ptr[owner + 1]]),
+                node_rows=tuple(nodes[owner]),
+            )
+            for k, kind in enumerate(KINDS)
+            for owner in (number * len(KINDS) + k,)
+        ]
+        places = enumerate(fused[number], start=offset[number])
         evidence.append(
-            {
-                "links": [link.to_dict() for link in row],
-                "scorer": scorer,
-                "subgraphs": shown,
-                "winner": KINDS[winner] if winner >= 0 else None,
-                "threshold": fusion.threshold[number].item(),
-                "fused": [
-                    {
-                        **items[t],
-                        "similarity": similarity[offset[number] + i],
-                        "added": added[offset[number] + i],
-                    }
-                    for i, t in enumerate(fused[number])
-                ],
-            }
+            QMKGFEvidence(
+                tuple(row),
+                scorer,
+                tuple(shown),
+                KINDS[winner] if winner >= 0 else None,
+                fusion.threshold[number].item(),
+                tuple(extended(named[t], FusedTriple, similarity=similarity[p], added=added[p]) for p, t in places),
+            )
         )
     wanted = [set(row) for row in chunks.tolist()]
-    brought: list[dict[int, list[dict[str, Any]]]] = [{} for _ in links]
+    brought: list[dict[int, list[SearchItem]]] = [{} for _ in links]
     for query, chunk, source in zip(*(column.tolist() for column in found), strict=True):
         if chunk in wanted[query]:
-            item: dict[str, str] = {"kind": "search", "joined_with": "", "item": ""}
-            if source >= 0:
-                item |= {"joined_with": expansions.kinds[source], "item": expansions.items[source]}
-                item |= expansions.ends[source]
-            brought[query][chunk] = [item]
+            brought[query][chunk] = [expansions.items[source] if source >= 0 else SearchItem("", "")]
     return evidence, brought
 
 

@@ -9,11 +9,12 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from qgrag.index.knowledge.build import KnowledgeGraph
+from qgrag.retrieval.evidence.items import SearchItem
 from qgrag.retrieval.linking.link import Encode
 from qgrag.retrieval.methods.qmkgf.fusion import Fusion
 
 Join = Literal["vectors", "text"]
-KINDS = ("entity", "relation", "triple")
+KINDS: tuple[Literal["entity", "relation", "triple"], ...] = ("entity", "relation", "triple")
 ENTITY, RELATION, TRIPLE = range(3)
 
 
@@ -22,17 +23,13 @@ class Expansions(NamedTuple):
 
     Args:
         query: int64 [X].
-        kinds: `entity`, `relation` or `triple` of each.
         items: what each query was joined with.
         vectors: float32 [X, d], unit vectors of the joined queries.
-        ends: `head` and `tail` of the triple, nothing for an entity or a relation.
     """
 
     query: Tensor
-    kinds: list[str]
-    items: list[str]
+    items: list[SearchItem]
     vectors: Tensor
-    ends: list[dict[str, str]]
 
 
 def expand_queries(
@@ -82,11 +79,16 @@ def expand_queries(
     else:
         made = _item_vectors(_long(kinds), _long(sources), items, fusion, graph, encode)
         made = normalize(vectors[query] + made, dim=1)
-    ends = [
-        {"head": graph.names[heads[source]], "tail": graph.names[tails[source]]} if kind == TRIPLE else {}
-        for kind, source in zip(kinds, sources, strict=True)
-    ]
-    return Expansions(query, [KINDS[kind] for kind in kinds], items, made, ends)
+    searches = []
+    for kind, source, text in zip(kinds, sources, items, strict=True):
+        if kind == TRIPLE:
+            head, tail, row = heads[source], tails[source], int(triples[source])
+            ends = (graph.names[head], graph.names[tail])
+            search = SearchItem("triple", text, *ends, item_row=row, head_row=head, tail_row=tail)
+        else:
+            search = SearchItem(KINDS[kind], text, item_row=source)
+        searches.append(search)
+    return Expansions(query, searches, made)
 
 
 def _item_vectors(
