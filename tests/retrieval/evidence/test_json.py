@@ -56,8 +56,9 @@ def check_item(item):
 
 def check_record(name, record):
     section = SECTIONS.get(name.removesuffix("--"), set())
-    empty = {part for part, value in record.items() if value == []}
-    assert paths(record) - empty <= section | SECTIONS["optional"]
+    known = section | SECTIONS["optional"]
+    lists = {path[: mark.start()] for path in section for mark in re.finditer(re.escape("[]"), path)}
+    assert paths(record) <= known | lists
     assert {path.split("[")[0] for path in section} == record.keys() - SECTIONS["optional"]
     for link in record.get("links", ()):
         assert link.keys() == SECTIONS["link"]

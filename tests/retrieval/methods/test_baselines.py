@@ -75,7 +75,7 @@ def test_graph_baseline_ranks_chunks_by_their_best_triple(demo_index, embedder):
     (result,) = retriever.retrieve(QUERIES[:1], top_k=5)
     triples = result.evidence.triples
     assert 0 < len(triples) <= 5
-    texts = [f"{t['head']} {t['relation']} {t['tail']}" for t in triples]
+    texts = [f"{t.head} {t.relation} {t.tail}" for t in triples]
     cosine = (embedder.encode_queries(texts) @ embedder.encode_queries(QUERIES[:1])[0]).tolist()
     assert [t.similarity for t in triples] == pytest.approx(cosine, abs=1e-4)
     assert cosine == sorted(cosine, reverse=True)
