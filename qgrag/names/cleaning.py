@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from qgrag.corpus.scripts import UNSPACED
 from qgrag.corpus.searchable import searchable, searchable_spans
+from qgrag.names.vocabulary import is_acronym
 
 MAX_NAME_CHARS = 200
 """Longer 'names' are sentences or endless repetition: they clean to the empty string."""
@@ -89,7 +90,8 @@ def clean_model_name(raw: str, source: str = "") -> str:
 def find_name(name: str, text: str) -> tuple[int, int] | None:
     """The span [start, end) where a text first has the name as whole words, whatever its case and white space.
 
-    Where no words are equal as they stand, those that are equal as `searchable` count. None where the text has none.
+    An `is_acronym` is found in capitals only. Where no words are equal as they stand, those that are equal as
+    `searchable` count. None where the text has none.
     """
     if not name or not text:
         return None
@@ -107,7 +109,7 @@ def _find_words(name: str, text: str) -> tuple[int, int] | None:
     pattern = r"\s+".join(re.escape(word) for word in name.split())
     left = r"(?<![^\W_])" if _spaced(name[0]) else ""
     right = r"(?![^\W_]|[\u0300-\u036f])" if _spaced(name[-1]) else ""
-    found = re.search(left + pattern + right, text, re.I)
+    found = re.search(left + pattern + right, text, 0 if is_acronym(name) else re.I)
     return found.span() if found else None
 
 

@@ -22,6 +22,7 @@ import regex
 from qgrag.corpus.scripts import HAN, KANA, UNSPACED
 from qgrag.corpus.searchable import INVISIBLE, searchable
 from qgrag.names.cleaning import clean_name
+from qgrag.names.vocabulary import is_acronym
 
 APOSTROPHES = "'’ʼ‘`"
 _KEPT_SIGNS = frozenset("#&%@+")
@@ -30,6 +31,7 @@ _PERIOD_IN_A_NUMBER = "\ue000"
 _DISAMBIGUATED = re.compile(r"^(.*\S)\s*\(([^()]+)\)$", re.S)
 _POSSESSIVE_AT_END = re.compile(rf"(?<=\w)[{APOSTROPHES}]s?$")
 _POSSESSIVE_S = re.compile(rf"[{APOSTROPHES}]s$", re.I)
+_ARTICLE = re.compile(r"^the\s+", re.I)
 _INITIALS = re.compile(r"(?<=\b\w\.)\s+(?=\w\.)")
 _PERIOD_IN_NUMBER = re.compile(r"(?<=\d)\.(?=\d)")
 _PERIOD_OF_INITIAL = re.compile(r"(?<=\b\w)\.")
@@ -61,7 +63,8 @@ def without_punctuation(name: str) -> str:
     Of the clean name in `without_case`, a leading 'the' and a trailing possessive go. Dashes, punctuation, emoji
     and other pictures become spaces, except the period in a number and the signs # & % @ +. Initials close up
     ('J. K.' and 'J.K.' are 'jk'), and so do Han characters and kana that spaces or dots set apart. A bracket at the
-    end stays in brackets. Empty where `clean_name` is empty. The form of a form is itself.
+    end stays in brackets. Empty where `clean_name` is empty. The form of a form is itself. The
+    acronyms that `is_acronym` keep their capitals.
     """
     form = name
     while (next_form := _without_punctuation_once(form)) != form:
@@ -92,6 +95,7 @@ class NameToken:
         bare: `form` without a possessive; the same string where there is none.
         bare_end: one past the characters of `bare`; `end` where there is no possessive.
         cased: whether its first letter is a capital, or has no case at all.
+        capitals: whether it has two letters or more, and all of them are capitals.
     """
 
     form: str
@@ -100,6 +104,7 @@ class NameToken:
     end: int
     bare_end: int
     cased: bool
+    capitals: bool
 
 
 def name_tokens(text: str) -> list[NameToken]:
@@ -118,7 +123,17 @@ def name_tokens(text: str) -> list[NameToken]:
         start, end = found.start(), found.start() + len(raw)
         possessive = _POSSESSIVE_S.search(raw) if bare != form else None
         bare_end = start + possessive.start() if possessive else end
-        tokens.append(NameToken(form, bare, start, end, bare_end, not raw[0].islower()))
+        tokens.append(
+            NameToken(
+                form,
+                bare,
+                start,
+                end,
+                bare_end,
+                not raw[0].islower(),
+                len(bare) > 1 and _POSSESSIVE_S.sub("", raw).isupper(),
+            )
+        )
     return tokens
 
 
@@ -127,7 +142,11 @@ def _without_apostrophes(word: str) -> str:
 
 
 def _without_punctuation_once(name: str) -> str:
-    form = without_case(clean_name(name))
+    cleaned = clean_name(name)
+    bare = _ARTICLE.sub("", _POSSESSIVE_AT_END.sub("", cleaned))
+    if is_acronym(bare):
+        return bare
+    form = without_case(cleaned)
     disambiguated = _DISAMBIGUATED.match(form)
     if disambiguated:
         main, bracket = _plain(disambiguated.group(1)), _plain(disambiguated.group(2))

@@ -21,3 +21,9 @@ def test_names_of_the_prompt_that_the_chunk_does_not_have_are_dropped() -> None:
     assert gate.counts["filler_names"] == 2
     assert gate.is_example("Odra Fenwhistle lives")
     assert not gate.is_example("Mira Tolland lives")
+
+
+def test_acronyms_that_look_like_pronouns_stay_where_the_chunk_writes_them_in_capitals() -> None:
+    gate = NameGate(chunk("Those who advise the WHO need IT. It is there."), "")
+    assert [gate(name) for name in ("WHO", "the WHO", "IT", "who", "It", "HE")] == ["WHO", "the WHO", "IT", "", "", ""]
+    assert NameGate(chunk("SHE KNOWS WHO DID IT."), "")("IT") == ""

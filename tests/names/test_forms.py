@@ -27,6 +27,7 @@ from tests.names.test_cleaning import NAMES
         ("里斯（电影）", "里斯 (电影)"),
         ("Straße", "STRASSE"),
         ("New  York", "new york"),
+        ("The WHO's", "WHO"),
         ("Cafe\u0301", "Caf\u00e9"),
         ("Zo\u200bë", "Zoë"),
         ("Co\u00adburg", "Coburg"),
@@ -48,6 +49,8 @@ def test_spellings_of_one_name_are_equal_without_punctuation(left: str, right: s
         ("iPhone 3.5", "iPhone 35"),
         ("李华", "李花"),
         ("$100", "100%"),
+        ("IT", "it"),
+        ("the WHO", "who"),
     ],
 )
 def test_other_names_stay_apart(left: str, right: str) -> None:

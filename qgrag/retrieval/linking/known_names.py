@@ -12,7 +12,7 @@ from qgrag.names.forms import without_spaces, words_only
 from qgrag.names.matching import NameMatcher
 from qgrag.names.spelling import SpellingIndex
 from qgrag.names.titles import base_name, head_name
-from qgrag.names.vocabulary import UNTYPED, VALUE_TYPES
+from qgrag.names.vocabulary import UNTYPED, VALUE_TYPES, is_acronym
 from qgrag.retrieval.linking.link import How
 
 ALIAS_SCORE = 0.95
@@ -66,7 +66,10 @@ class KnownNames:
             form: `words_only` of the surface, or a form that the matcher found there.
             query: the whole query.
         """
-        ranked = self._ranked(self._bearers[form], without_spaces(surface))
+        key = without_spaces(surface)
+        ranked = self._ranked(self._bearers[form], key)
+        if is_acronym(key):
+            ranked = [b for b in ranked if without_spaces(self.names[b[0]]) == key] or ranked
         own = [b for b in ranked if b[1] == "exact" and self._titled[b[0]]]
         return self._best_spelt(own, surface) or self._fitting(ranked, form, query)
 

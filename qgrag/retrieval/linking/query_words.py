@@ -11,8 +11,14 @@ from qgrag.names.vocabulary import PARTICLES
 
 
 def can_be_name(match: NameMatch[Any], tokens: Sequence[NameToken]) -> bool:
-    """Whether a match can be meant as a name: function words alone are one only as several capitalised words."""
+    """Whether a match can be meant as a name.
+
+    Function words alone are one only as several capitalised words, or in capitals (`the WHO`) where the query's other
+    words are not.
+    """
     words = tokens[match.first : match.last]
+    if all(word.capitals for word in words) and not all(t.capitals for t in tokens if t.form not in STOP_WORDS):
+        return True
     if all(word.form in STOP_WORDS or len(word.form) < 2 for word in words):
         return len(words) > 2 and all(word.cased for word in words)
     return any(len(word.form) > 2 or word.cased for word in words)

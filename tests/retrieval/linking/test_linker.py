@@ -147,6 +147,13 @@ def test_given_names_are_linked_in_their_order(linker):
     assert links[1] == []
 
 
+def test_acronyms_that_look_like_function_words_are_names_in_capitals():
+    linker = EntityLinker(graph_of(["It", "Who"], [("WHO", "ORG"), ("IT", "ORG"), ("US", "GPE")]))
+    assert linked(linker, "Who leads the WHO in the US?") == [("WHO", "exact"), ("US", "exact")]
+    assert linked(linker, "What does IT cost?") == [("IT", "exact")]
+    assert linked(linker, "WHO LED IT") == linked(linker, "who led it") == []
+
+
 def test_the_names_of_a_graph_are_collected_once_and_let_go_with_it():
     graph = graph_of(["Riga"])
     known = weakref.ref(known_names(graph))
