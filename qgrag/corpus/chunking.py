@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from qgrag.corpus.boundaries import Boundary, boundary_between, trim
 from qgrag.corpus.records import Chunk, Document
+from qgrag.corpus.tables import header_above, tables
 from qgrag.errors import ConfigError
 from qgrag.progress import progress
 
@@ -54,7 +55,7 @@ def chunk_documents(documents: Sequence[Document], config: ChunkConfig, token_sp
 
     A chunk has no white space at its ends; together the chunks hold every other character of the document.
     Its text, tokenized on its own, has at most `config.tokens` tokens, unless it is one character of more tokens.
-    A document of nothing but white space has no chunks.
+    A document of nothing but white space has no chunks. A chunk that starts inside a table has the table's header.
     """
     chunks: list[Chunk] = []
     with progress("Chunking", len(documents)) as bar:
@@ -67,8 +68,17 @@ def chunk_documents(documents: Sequence[Document], config: ChunkConfig, token_sp
                 slack=config.slack,
             )
             for document, spans in zip(batch, windows, strict=True):
+                found = tables(document.text) if len(spans) > 1 else []
                 chunks.extend(
-                    Chunk(document.id, position, start, end, document.text[start:end], document.title)
+                    Chunk(
+                        document.id,
+                        position,
+                        start,
+                        end,
+                        document.text[start:end],
+                        document.title,
+                        header_above(found, start),
+                    )
                     for position, (start, end) in enumerate(spans)
                 )
             bar.advance(len(batch))

@@ -32,6 +32,15 @@ class Chunk:
     """A window of a document: `document.text[start:end] == text`.
 
     Its id is `{document_id}-{position}`, as in QCG-RAG's case study.
+
+    Args:
+        document_id: the document's id.
+        position: number of the window in its document, from 0.
+        start: first character of the window in the document's text.
+        end: one past the last.
+        text: the window's text.
+        title: the document's title.
+        header: header row of the table in whose rows the window starts, empty where it starts in none.
     """
 
     document_id: str
@@ -40,6 +49,7 @@ class Chunk:
     end: int
     text: str
     title: str = ""
+    header: str = ""
 
     @property
     def id(self) -> str:
@@ -47,8 +57,13 @@ class Chunk:
 
     @property
     def passage(self) -> str:
-        """The text that is embedded and indexed: the title, where there is one, above the chunk's text."""
-        return f"{self.title}\n{self.text}" if self.title else self.text
+        """The text that is embedded and indexed: the title, where there is one, above `readable`."""
+        return f"{self.title}\n{self.readable}" if self.title else self.readable
+
+    @property
+    def readable(self) -> str:
+        """The chunk's text, below the header of the table that it continues."""
+        return f"{self.header}\n{self.text}" if self.header else self.text
 
 
 def text_key(text: str) -> str:

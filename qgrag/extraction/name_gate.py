@@ -33,7 +33,7 @@ class NameGate:
     """
 
     def __init__(self, chunk: Chunk, prompt: str) -> None:
-        self._source = f"{chunk.title}\n{chunk.text}"
+        self._source = f"{chunk.title}\n{chunk.readable}"
         self._prompt = prompt
         self.counts: Counter[str] = Counter()
 

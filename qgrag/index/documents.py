@@ -25,8 +25,15 @@ DOCUMENTS_SCHEMA = pa.schema(
     ]
 )
 CHUNKS_SCHEMA = pa.schema(
-    [("document", pa.int32()), ("position", pa.int32()), ("start", pa.int64()), ("end", pa.int64())]
+    [
+        ("document", pa.int32()),
+        ("position", pa.int32()),
+        ("start", pa.int64()),
+        ("end", pa.int64()),
+        ("header", pa.string()),
+    ]
 )
+"""`header` is empty for most chunks; it is not there in indexes whose chunks were made without headers."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +135,7 @@ def save_chunks(path: Path, chunks: Sequence[Chunk], documents: DocumentSet) -> 
         "position": [c.position for c in chunks],
         "start": [c.start for c in chunks],
         "end": [c.end for c in chunks],
+        "header": [c.header for c in chunks],
     }
     write_table(path, columns, CHUNKS_SCHEMA)
 
@@ -136,6 +144,7 @@ def load_chunks(path: Path, documents: DocumentSet) -> list[Chunk]:
     chunks = []
     for row in read_table(path).to_pylist():
         document = documents.documents[row["document"]]
-        text = document.text[row["start"] : row["end"]]
-        chunks.append(Chunk(document.id, row["position"], row["start"], row["end"], text, document.title))
+        start, end = row["start"], row["end"]
+        text, header = document.text[start:end], row.get("header", "")
+        chunks.append(Chunk(document.id, row["position"], start, end, text, document.title, header))
     return chunks

@@ -104,7 +104,7 @@ class CachedExtraction:
         self.extracted = 0
 
     def key(self, chunk: Chunk) -> str:
-        return text_key(f"{self._fingerprint}\x00{chunk.title}\x00{chunk.text}")
+        return text_key(f"{self._fingerprint}\x00{chunk.title}\x00{chunk.readable}")
 
     def missing(self, chunks: Sequence[Chunk]) -> dict[str, Chunk]:
         """The chunks whose result is not known, by key; of equal chunks the last."""

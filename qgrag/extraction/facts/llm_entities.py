@@ -116,7 +116,7 @@ class LLMEntityExtractor(ExtractionStep):
         return total
 
     def _conversation(self, chunk: Chunk) -> list[Message]:
-        return self.prompts["entities"].fill(language=self.prompts.language, title=chunk.title, text=chunk.text)
+        return self.prompts["entities"].fill(language=self.prompts.language, title=chunk.title, text=chunk.readable)
 
     def _take(self, reading: _Reading, completion: Completion) -> None:
         reading.completions.append(completion)

@@ -78,7 +78,7 @@ class LLMTripleExtractor(ExtractionStep):
         )
 
     def _conversation(self, chunk: Chunk) -> list[Message]:
-        return self.prompts["triples"].fill(language=self.prompts.language, title=chunk.title, text=chunk.text)
+        return self.prompts["triples"].fill(language=self.prompts.language, title=chunk.title, text=chunk.readable)
 
     def _extracted(self, chunk: Chunk, completion: Completion) -> Extracted[Facts]:
         gate = NameGate(chunk, self.prompts["triples"].text)

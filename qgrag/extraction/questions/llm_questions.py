@@ -150,7 +150,7 @@ class LLMQuestionGenerator(ExtractionStep):
 
     def _conversation(self, chunk: Chunk, count: int) -> list[Message]:
         return self.prompts["pairs"].fill(
-            language=self.prompts.language, count=count, title=chunk.title, text=chunk.text
+            language=self.prompts.language, count=count, title=chunk.title, text=chunk.readable
         )
 
     def _take(self, interview: _Interview, chunk: Chunk, completion: Completion) -> None:
@@ -192,5 +192,5 @@ def _is_grounded(answer: str, chunk: Chunk) -> bool:
     """Whether an answer can come from the chunk: most of its words stand there, or it is a plain yes or no."""
     return (
         without_punctuation(answer) in VERDICTS
-        or share_found(answer, f"{chunk.title}\n{chunk.text}") >= MIN_SHARE_FOUND
+        or share_found(answer, f"{chunk.title}\n{chunk.readable}") >= MIN_SHARE_FOUND
     )

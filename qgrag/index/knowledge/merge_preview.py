@@ -55,7 +55,7 @@ def stored_facts(index: Index) -> list[Facts]:
     stored = load_stored(index.folder, "facts")
     facts = []
     for chunk in index.chunks:
-        payload = stored.get(text_key(f"{fingerprint}\x00{chunk.title}\x00{chunk.text}"))
+        payload = stored.get(text_key(f"{fingerprint}\x00{chunk.title}\x00{chunk.readable}"))
         if payload is None:
             raise IndexFormatError(
                 f"{index.folder}: keeps no facts of chunk {chunk.id}, whose extraction failed; build the index again"
