@@ -13,7 +13,7 @@ from qgrag.retrieval.methods.qcg import QCGConfig
 def to_networkx(graph: QueryGraph) -> nx.DiGraph:
     """Question nodes with their vectors, edges in order of similarity, and each node's chunks."""
     out = nx.DiGraph()
-    members, ptr = (t.tolist() for t in graph.chunks_of)
+    members, ptr = (graph.chunks_of.values.tolist(), graph.chunks_of.ptr.tolist())
     for node, vector in enumerate(graph.vectors.vectors.cpu().numpy()):
         out.add_node(node, vector=vector, chunks=members[ptr[node] : ptr[node + 1]])
     for node, row in enumerate(graph.neighbours.index.tolist()):

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from qgrag.graph.checks import check_index, check_positive, check_weights
-from qgrag.graph.ragged import counts_to_ptr
+from qgrag.graph.ragged import counts_to_ptr, ragged_slots
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +64,7 @@ class CSR:
             ``owner`` int64 ``[T]``, the place in ``nodes`` that each slot belongs to (does not decrease), and
             ``slot`` int64 ``[T]``.
         """
-        start = self.rowptr.index_select(0, nodes)
-        counts = self.rowptr.index_select(0, nodes + 1) - start
-        owner = torch.repeat_interleave(counts)
-        shift = start - (torch.cumsum(counts, 0) - counts)
-        return owner, torch.arange(owner.numel(), device=self.device).add_(shift.index_select(0, owner))
+        return ragged_slots(self.rowptr, nodes)
 
     def to(self, device: torch.device | str) -> "CSR":
         """The same graph on another device."""

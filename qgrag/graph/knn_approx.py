@@ -7,7 +7,7 @@ from qgrag.graph.blocks import concurrent_blocks, run_blocks
 from qgrag.graph.checks import check_positive
 from qgrag.graph.knn_exact import STRIP, Pairs, inner_products
 from qgrag.graph.precision import screening_dtype
-from qgrag.graph.top import best_of_rows
+from qgrag.graph.segments import best_of_rows
 
 LIST_LENGTH = 100
 """Members of an inverted list on average; shorter lists cost more to choose, longer ones more to look into."""

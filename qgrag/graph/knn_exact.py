@@ -15,7 +15,7 @@ from torch import Tensor
 
 from qgrag.graph.precision import screening_dtype
 from qgrag.graph.ragged import counts_to_ptr
-from qgrag.graph.top import best_of_rows, order_by_score
+from qgrag.graph.segments import best_of_rows, order_by_score
 
 GROUP = 32
 """Columns whose maximum is compared with the bar at once."""

@@ -10,7 +10,7 @@ from qgrag.graph.checks import check_positive, check_seeds
 from qgrag.graph.csr import CSR
 from qgrag.graph.paths import Paths
 from qgrag.graph.ragged import Ragged, counts_to_ptr, pieces, ragged_arange
-from qgrag.graph.unique import contains, row_keys
+from qgrag.graph.segments import contains, row_keys
 
 CACHED_SLOTS = 2**18
 """Slots that a block of queries gathers on CPU at most; more fall out of the cache."""

@@ -12,8 +12,7 @@ from qgrag.graph.csr import CSR
 from qgrag.graph.ppr import check_damping, check_restart, restart_mass
 from qgrag.graph.ragged import Ragged, counts_to_ptr, pieces
 from qgrag.graph.random_walk import Walk, walk
-from qgrag.graph.top import order_by_score
-from qgrag.graph.unique import row_keys
+from qgrag.graph.segments import order_by_score, row_keys
 
 CACHE_BYTES = 2**25
 """Bytes of residuals of all blocks in hand on CPU; more fall out of the cache."""

@@ -71,6 +71,18 @@ class Ragged:
         """The values of row ``b``."""
         return self.values[int(self.ptr[b]) : int(self.ptr[b + 1])]
 
+    def gather(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """The values of the given rows, one after another.
+
+        Args:
+            rows: int64 ``[R]``, with repeats or without, in any order.
+
+        Returns:
+            For each value its position in ``rows`` and itself: two int64 ``[sum of the rows' lengths]``.
+        """
+        owner, slot = ragged_slots(self.ptr, rows)
+        return owner, self.values[slot]
+
     def rows(self, start: int, stop: int) -> "Ragged":
         """The rows ``start`` to ``stop - 1`` as a batch of their own."""
         ptr = self.ptr[start : stop + 1]
@@ -91,6 +103,18 @@ def counts_to_ptr(counts: Tensor) -> Tensor:
     ptr = torch.zeros(counts.numel() + 1, dtype=torch.int64, device=counts.device)
     torch.cumsum(counts, 0, out=ptr[1:])
     return ptr
+
+
+def ragged_slots(ptr: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Position in ``rows`` and place in the flat values, of every value of the given rows: two int64 ``[T]``.
+
+    ``ptr`` is int64 ``[B + 1]``, ``rows`` int64 ``[R]`` with repeats or without.
+    """
+    start = ptr.index_select(0, rows)
+    counts = ptr.index_select(0, rows + 1) - start
+    owner = torch.repeat_interleave(counts)
+    shift = start - (torch.cumsum(counts, 0) - counts)
+    return owner, torch.arange(owner.numel(), device=ptr.device).add_(shift.index_select(0, owner))
 
 
 def ragged_arange(counts: Tensor) -> tuple[Tensor, Tensor]:

@@ -5,7 +5,7 @@ import torch
 from qgrag.graph.checks import check_positive, check_seeds
 from qgrag.graph.csr import CSR
 from qgrag.graph.ragged import Ragged, pieces
-from qgrag.graph.unique import contains, row_keys, sorted_distinct
+from qgrag.graph.segments import contains, row_keys, sorted_distinct
 
 
 def induced_subgraph(csr: CSR, nodes: Ragged, *, memory_mb: int = 512) -> Ragged:

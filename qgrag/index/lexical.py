@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from qgrag.errors import ConfigError, IndexFormatError
+from qgrag.graph import Ragged
+from qgrag.graph.ragged import ragged_slots
 from qgrag.index.storage import read_json, read_tensors, write_json, write_tensors
 from qgrag.index.terms import TOKENISER, terms
 
@@ -78,17 +80,11 @@ class LexicalIndex:
         found = [
             [self.vocabulary[t] for t in terms(query, self.tokeniser) if t in self.vocabulary] for query in queries
         ]
-        term = torch.tensor([t for row in found for t in row], dtype=torch.long)
-        query = torch.repeat_interleave(torch.tensor([len(row) for row in found], dtype=torch.long))
-        start, count = self.ptr[term], self.ptr[term + 1] - self.ptr[term]
-        shift = start - (count.cumsum(0) - count)
-        posting = torch.arange(int(count.sum())) + torch.repeat_interleave(shift, count)
-        out = torch.zeros(len(queries) * self.size)
-        out.index_add_(
-            0,
-            torch.repeat_interleave(query, count) * self.size + self.text[posting].long(),
-            self.weight[posting],
-        )
+        found = [[self.vocabulary[t] for t in terms(query) if t in self.vocabulary] for query in queries]
+        asked = Ragged.from_lists(found, device=self.ptr.device)
+        owner, posting = ragged_slots(self.ptr, asked.values)
+        out = torch.zeros(len(queries) * self.size, device=self.weight.device)
+        out.index_add_(0, asked.batch()[owner] * self.size + self.text[posting].long(), self.weight[posting])
         return out.view(len(queries), self.size)
 
     def save(self, folder: Path) -> None:

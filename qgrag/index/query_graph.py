@@ -5,21 +5,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 import torch
 from torch import Tensor
-from torch_geometric.data import HeteroData
 
 from qgrag.corpus.records import Chunk, text_key
 from qgrag.errors import ConfigError
 from qgrag.extraction.records import QuestionAnswer
-from qgrag.graph import KNNGraph, append_knn, knn_graph, remove_knn
-from qgrag.graph.top import rank_within
+from qgrag.graph import KNNGraph, Ragged, append_knn, knn_graph, remove_knn
+from qgrag.graph.segments import rank_within
 from qgrag.index.lexical import LexicalConfig, LexicalIndex
 from qgrag.index.storage import read_table, read_tensors, write_table, write_tensors
 from qgrag.index.vectors import VectorConfig, VectorIndex
+
+if TYPE_CHECKING:
+    from torch_geometric.data import HeteroData
 
 PAIRS_SCHEMA = pa.schema(
     [
@@ -109,12 +111,10 @@ class QueryGraph:
         return edges[0], edges[1]
 
     @cached_property
-    def chunks_of(self) -> tuple[Tensor, Tensor]:
-        """E_inter by node: chunks int64 [E] and ptr int64 [N + 1]."""
+    def chunks_of(self) -> Ragged:
+        """E_inter by node: the chunks of each of the N nodes."""
         node, chunk = self.membership
-        ptr = torch.zeros(self.size + 1, dtype=torch.long)
-        ptr[1:] = torch.bincount(node, minlength=self.size).cumsum(0)
-        return chunk, ptr
+        return Ragged.from_batch(chunk, node, self.size)
 
     @cached_property
     def first_pair(self) -> Tensor:
@@ -125,8 +125,10 @@ class QueryGraph:
         first = torch.full((self.size,), len(node), dtype=torch.long)
         return first.scatter_reduce_(0, node[kept], rows[kept], "amin")
 
-    def to_pyg(self, chunks: int) -> HeteroData:
+    def to_pyg(self, chunks: int) -> "HeteroData":
         """The two-layer graph: `query` nodes with x, edges `similar` and `from`, and `chunk` nodes."""
+        from torch_geometric.data import HeteroData
+
         data = HeteroData()
         data["query"].x = self.vectors.vectors
         data["chunk"].num_nodes = chunks

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
-from torch_geometric.utils import scatter
 
 from qgrag.corpus.chunking import split_texts
 from qgrag.corpus.tokens import TokenizerSpans
 from qgrag.errors import ConfigError
+from qgrag.graph.segments import reduce_segments
 from qgrag.models.embedder import pick_device
 from qgrag.models.resolve import resolve_model
 
@@ -109,7 +109,7 @@ class LocalCrossEncoder:
             activation_fn=torch.nn.Identity(),
             convert_to_tensor=True,
         )
-        return scatter(scores.float().view(-1).cpu(), owner, dim_size=len(texts), reduce="max")
+        return reduce_segments(scores.float().view(-1).cpu(), owner, len(texts), "max")
 
     def _windows(self, texts: Sequence[str]) -> tuple[list[str], Tensor]:
         """Windows of all texts in order, and the row of the text that each belongs to."""

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import torch
 from torch import Tensor
-from torch_geometric.utils import scatter
 
 from qgrag.corpus.chunking import TokenSpans, split_texts
 from qgrag.corpus.tokens import TokenizerSpans
 from qgrag.errors import ConfigError
+from qgrag.graph.segments import reduce_segments
 from qgrag.models.resolve import resolve_model
 from qgrag.progress import progress
 
@@ -188,4 +188,4 @@ def _pool(vectors: Tensor, owner: Tensor, count: int, how: str) -> Tensor:
     """Window vectors [W, d] to text vectors [count, d] by mean or max over each text's windows."""
     if len(vectors) == count:
         return vectors
-    return scatter(vectors, owner, dim_size=count, reduce="max" if how == "max" else "mean")
+    return reduce_segments(vectors, owner, count, "max" if how == "max" else "mean")

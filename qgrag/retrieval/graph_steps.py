@@ -9,7 +9,7 @@ from torch import Tensor
 
 from qgrag.graph import CSR, Ragged
 from qgrag.graph.ragged import pieces
-from qgrag.graph.top import rank_within
+from qgrag.graph.segments import top_per_group
 from qgrag.index.knowledge.build import KnowledgeGraph
 from qgrag.index.vectors import VectorIndex
 from qgrag.retrieval.base import Ranking
@@ -112,20 +112,6 @@ def one_hop(
         found = (place[kept] + start, query[kept], nodes.values[start:stop][place[kept]])
         parts.append(OneHop(*found, csr.col[slot[kept]], triple[kept], score[kept]))
     return OneHop(*(torch.cat(column) for column in zip(*parts, strict=True)))
-
-
-def top_per_group(group: Tensor, score: Tensor, k: int) -> Tensor:
-    """Positions of the k best entries of each group, groups ascending, best first, ties by position; int64.
-
-    Args:
-        group: int64 [M], any numbers.
-        score: float [M].
-        k: entries kept of a group.
-    """
-    groups, owner = torch.unique(group, return_inverse=True)
-    rank = rank_within(owner, score, len(groups))
-    kept = (rank < k).nonzero()[:, 0]
-    return kept[torch.argsort(owner[kept] * k + rank[kept])]
 
 
 def dense_fallback(

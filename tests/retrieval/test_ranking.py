@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qgrag.errors import ConfigError, InputError
+from qgrag.graph.segments import pool_pairs, top_pairs
 from qgrag.retrieval.base import check_queries, standardise, top_chunks
 from qgrag.retrieval.pair_scores import paired_dots
-from qgrag.retrieval.pooling import pool_pairs, top_pairs
 from qgrag.retrieval.registry import load_retriever
 
 PAIRS = st.lists(

@@ -4,15 +4,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import torch
 from torch import Tensor
-from torch_geometric.data import HeteroData
 
 from qgrag.corpus.records import text_key
-from qgrag.graph import CSR, to_csr
+from qgrag.graph import CSR, Ragged, to_csr
+from qgrag.graph.ragged import counts_to_ptr
 from qgrag.index.storage import read_json, read_table, read_tensors, write_json, write_table, write_tensors
+
+if TYPE_CHECKING:
+    from torch_geometric.data import HeteroData
 
 ENTITY_SCHEMA = pa.schema(
     [("name", pa.string()), ("type", pa.string()), ("aliases", pa.list_(pa.string())), ("titled", pa.bool_())]
@@ -150,11 +154,11 @@ class KnowledgeGraph:
         return to_csr(self.edge_index, self.edge_weight, num_nodes=self.num_entities, undirected=True)
 
     @cached_property
-    def triple_chunks(self) -> tuple[Tensor, Tensor]:
-        """Provenance of the triples: chunks int64 [M] and ptr int64 [T + 1]."""
+    def triple_chunks(self) -> Ragged:
+        """Provenance of the triples: the chunks that say each of the T."""
         lists = self.triples["chunks"].combine_chunks()
         counts = torch.from_numpy(lists.value_lengths().to_numpy(zero_copy_only=False).copy()).long()
-        return torch.from_numpy(lists.flatten().to_numpy().copy()).long(), _ptr(counts)
+        return Ragged(torch.from_numpy(lists.flatten().to_numpy().copy()).long(), counts_to_ptr(counts))
 
     @cached_property
     def mention_index(self) -> Tensor:
@@ -174,7 +178,7 @@ class KnowledgeGraph:
     @cached_property
     def descriptions_ptr(self) -> Tensor:
         """Entity e has the rows ptr[e] to ptr[e + 1] - 1 of `descriptions`; int64 [E + 1]."""
-        return _ptr(torch.bincount(_column(self.descriptions, "entity"), minlength=self.num_entities))
+        return counts_to_ptr(torch.bincount(_column(self.descriptions, "entity"), minlength=self.num_entities))
 
     @cached_property
     def description_chunk(self) -> Tensor:
@@ -201,8 +205,10 @@ class KnowledgeGraph:
         names, relations = self.names, self.relations
         return [f"{names[h]} {relations[r]} {names[t]}" for h, r, t in zip(heads, rows, tails, strict=True)]
 
-    def to_pyg(self, num_chunks: int) -> HeteroData:
+    def to_pyg(self, num_chunks: int) -> "HeteroData":
         """The graph as PyG data: `entity` and `chunk` nodes, `relates` and `mentioned_in` edges with their weights."""
+        from torch_geometric.data import HeteroData
+
         data = HeteroData()
         data["entity"].num_nodes = self.num_entities
         data["entity"].x = self.vectors
@@ -236,7 +242,7 @@ class KnowledgeGraph:
             "triple": (self.edge_index.flatten(), self.num_entities, "entity"),
             "mention": (self.mention_index[0], self.num_entities, "entity"),
             "mention's chunk": (self.mention_index[1], num_chunks, "chunk"),
-            "triple's chunk": (self.triple_chunks[0], num_chunks, "chunk"),
+            "triple's chunk": (self.triple_chunks.values, num_chunks, "chunk"),
             "description": (_column(self.descriptions, "entity"), self.num_entities, "entity"),
             "description's chunk": (_column(self.descriptions, "chunk"), num_chunks, "chunk"),
         }
@@ -254,7 +260,7 @@ class KnowledgeGraph:
             held[_column(self.descriptions, "entity")] = True
             if orphans := int((~held).sum()):
                 problems.append(f"knowledge graph: {orphans} entities occur in no chunk, triple or description")
-            if unsupported := int((self.triple_chunks[1].diff() == 0).sum()):
+            if unsupported := int((self.triple_chunks.counts() == 0).sum()):
                 problems.append(f"knowledge graph: {unsupported} triples come from no chunk")
         held_by = {
             "entities": (self.vectors, self.num_entities),
@@ -290,7 +296,3 @@ class KnowledgeGraph:
 
 def _column(table: pa.Table, name: str) -> Tensor:
     return torch.from_numpy(table[name].to_numpy().copy()).long()
-
-
-def _ptr(counts: Tensor) -> Tensor:
-    return torch.cat([torch.zeros(1, dtype=torch.long), counts.cumsum(0)])

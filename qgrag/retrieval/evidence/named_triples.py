@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from qgrag.graph import Ragged
 from qgrag.index.knowledge.build import KnowledgeGraph
 from qgrag.index.reader import Index
 from qgrag.retrieval.evidence.items import NamedTriple, SourcedTriple
@@ -39,12 +40,10 @@ def sourced_triples(graph: KnowledgeGraph, index: Index, rows: Tensor) -> dict[i
         rows: int64 [M], with repeats or without.
     """
     triples = named_triples(graph, rows)
-    values, ptr = graph.triple_chunks
-    distinct = torch.tensor(list(triples), dtype=torch.long)
-    bounds = zip(ptr[distinct].tolist(), ptr[distinct + 1].tolist(), strict=True)
+    owner, chunk = graph.triple_chunks.gather(torch.tensor(list(triples), dtype=torch.long, device=rows.device))
+    sources = Ragged.from_batch(chunk, owner, len(triples)).to_lists()
     found = {}
-    for (row, triple), (start, stop) in zip(triples.items(), bounds, strict=True):
-        said = tuple(values[start:stop].tolist())
+    for (row, triple), said in zip(triples.items(), map(tuple, sources), strict=True):
         ids = tuple(index.chunks[chunk].id for chunk in said)
         found[row] = extended(triple, SourcedTriple, chunks=ids, chunk_rows=said)
     return found

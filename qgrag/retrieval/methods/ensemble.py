@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from qgrag.errors import ConfigError
+from qgrag.graph.segments import pool_pairs, top_pairs
 from qgrag.index.reader import Index
 from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import Prompts
@@ -15,7 +16,6 @@ from qgrag.retrieval.base import Ranking, Retriever, standardise
 from qgrag.retrieval.evidence.base import Evidence
 from qgrag.retrieval.evidence.items import VoteItem
 from qgrag.retrieval.evidence.records import EnsembleEvidence
-from qgrag.retrieval.pooling import pool_pairs, top_pairs
 
 
 @dataclass(frozen=True)

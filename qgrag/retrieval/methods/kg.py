@@ -9,6 +9,7 @@ from torch import Tensor
 
 from qgrag.errors import ConfigError
 from qgrag.graph import to_csr
+from qgrag.graph.segments import pool_pairs, top_pairs, top_per_group
 from qgrag.index.reader import Index
 from qgrag.retrieval.base import Ranking, Retriever
 from qgrag.retrieval.evidence.items import TripleItem
@@ -20,11 +21,9 @@ from qgrag.retrieval.graph_steps import (
     dense_fallback,
     link_entities,
     one_hop,
-    top_per_group,
     vectors_of_triples,
 )
 from qgrag.retrieval.linking.linker import EntityLinker, EntityLinkerConfig
-from qgrag.retrieval.pooling import pool_pairs, top_pairs
 from qgrag.retrieval.steps.protocols import QueryEntities
 
 
@@ -84,10 +83,7 @@ class KGRetriever(Retriever):
             self.config.max_triples,
         )
         query, triple, score = self._best_triples(hop, vectors)
-        values, ptr = self.graph.triple_chunks
-        count = ptr[triple + 1] - ptr[triple]
-        owner = torch.repeat_interleave(count)
-        chunk = values[ptr[triple][owner] + torch.arange(len(owner)) - (count.cumsum(0) - count)[owner]]
+        owner, chunk = self.graph.triple_chunks.gather(triple)
         pooled = pool_pairs(query[owner], chunk, score[owner], len(self.index.chunks), "max")
         chunks, scores = top_pairs(*pooled, len(queries), top_k)
         evidence, brought = self._evidence(linked, query, triple, score, chunks)

@@ -6,15 +6,14 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch_geometric.utils import scatter
 
 from qgrag.errors import ConfigError
 from qgrag.graph import Ragged, expand
+from qgrag.graph.segments import Pooling, pool_pairs, reduce_segments, top_pairs
 from qgrag.index.reader import Index
 from qgrag.retrieval.base import Ranking, Retriever, standardise
 from qgrag.retrieval.evidence.items import QuestionNodeItem
 from qgrag.retrieval.evidence.records import QCGEvidence
-from qgrag.retrieval.pooling import Pooling, pool_pairs, top_pairs
 
 SCORE_BYTES = 128 * 2**20
 
@@ -140,9 +139,7 @@ class QCGRetriever(Retriever):
         if c.chunk_lexical_weight:
             node, chunk = self.graph.membership
             of_chunk = standardise(self.index.lexical.scores(queries))
-            mixed += c.chunk_lexical_weight * scatter(
-                of_chunk[:, chunk], node, dim=1, dim_size=self.graph.size, reduce="max"
-            )
+            mixed += c.chunk_lexical_weight * reduce_segments(of_chunk[:, chunk], node, self.graph.size, "max", dim=1)
         return mixed
 
     def _expand(self, seeds: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -157,11 +154,7 @@ class QCGRetriever(Retriever):
 
     def rank_chunks(self, found: FoundNodes, queries: int, top_k: int) -> tuple[Tensor, Tensor]:
         """Step 3: s(c) over the found nodes of each chunk; int64 and float32 [queries, K]."""
-        members, ptr = self.graph.chunks_of
-        count = ptr[found.node + 1] - ptr[found.node]
-        source = torch.repeat_interleave(torch.arange(len(count)), count)
-        offset = torch.arange(len(source)) - torch.repeat_interleave(count.cumsum(0) - count, count)
-        chunk = members[ptr[found.node[source]] + offset]
+        source, chunk = self.graph.chunks_of.gather(found.node)
         query, chunk, score = pool_pairs(
             found.query[source], chunk, found.score[source], len(self.index.chunks), self.config.aggregation
         )
@@ -171,14 +164,13 @@ class QCGRetriever(Retriever):
         self, found: FoundNodes, chunks: Tensor
     ) -> tuple[list[QCGEvidence], list[dict[int, list[QuestionNodeItem]]]]:
         graph, index = self.graph, self.index
-        members, ptr = graph.chunks_of
         wanted = [set(row) for row in chunks.tolist()]
         retrieved = found.query[found.hop == 0].bincount(minlength=len(wanted)).tolist()
         expanded = found.query[found.hop > 0].bincount(minlength=len(wanted)).tolist()
         brought: list[dict[int, list[QuestionNodeItem]]] = [{} for _ in wanted]
         pairs = graph.pairs.take(graph.first_pair[found.node].numpy()).to_pylist()
         for q, node, hop, score, pair in zip(*(column.tolist() for column in found), pairs, strict=True):
-            for chunk in members[ptr[node] : ptr[node + 1]].tolist():
+            for chunk in graph.chunks_of.row(node).tolist():
                 if chunk in wanted[q]:
                     item = QuestionNodeItem(
                         f"{index.chunks[pair['chunk']].id}-{pair['number']}",

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from torch import Tensor
 
 from qgrag.errors import ConfigError
+from qgrag.graph.segments import top_pairs
 from qgrag.index.reader import Index
 from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import Prompts
@@ -14,7 +15,6 @@ from qgrag.models.cross_encoder import CrossEncoderConfig, LocalCrossEncoder
 from qgrag.retrieval.base import Ranking, Retriever
 from qgrag.retrieval.evidence.base import Item
 from qgrag.retrieval.evidence.items import RerankItem
-from qgrag.retrieval.pooling import top_pairs
 
 
 class PairScorer(Protocol):

@@ -78,7 +78,7 @@ def test_lexical_weights_add_standardised_bm25_of_nodes_and_chunks(demo_index, v
 
     cosine = z(vectors @ graph.vectors.vectors.T)
     of_node, of_chunk = z(graph.lexical.scores(QUERIES)), z(demo_index.lexical.scores(QUERIES))
-    chunk, ptr = graph.chunks_of
+    chunk, ptr = graph.chunks_of.values, graph.chunks_of.ptr
     for query, node, score in zip(found.query.tolist(), found.node.tolist(), found.score.tolist()):
         best = of_chunk[query, chunk[ptr[node] : ptr[node + 1]]].max()
         assert score == pytest.approx((cosine[query, node] + 0.5 * of_node[query, node] + 2 * best).item(), abs=1e-4)

@@ -11,6 +11,7 @@ from torch import Tensor
 from qgrag.errors import ConfigError
 from qgrag.extraction.records import Triple
 from qgrag.graph import Paths, Ragged, drop_contained, shortest_paths, to_csr
+from qgrag.graph.segments import Pooling, distinct_in_rows, pool_pairs, reduce_segments, top_pairs, top_per_group
 from qgrag.index.knowledge.build import MAY_BE
 from qgrag.index.reader import Index
 from qgrag.retrieval.base import Ranking, Retriever
@@ -20,13 +21,11 @@ from qgrag.retrieval.graph_steps import (
     dense_fallback,
     link_entities,
     one_hop,
-    top_per_group,
 )
 from qgrag.retrieval.linking.linker import EntityLinker, EntityLinkerConfig
 from qgrag.retrieval.methods.dual.evidence import dual_evidence
 from qgrag.retrieval.methods.dual.views import Views
 from qgrag.retrieval.pair_scores import paired_dots
-from qgrag.retrieval.pooling import Pooling, pool_pairs, top_pairs
 from qgrag.retrieval.steps.protocols import ImplicitNodes, QueryEntities
 
 
@@ -192,7 +191,7 @@ class DualRetriever(Retriever):
         score = (best + self.config.touch_weight * (touches - 1)).clamp(min=0.05)
         kept = top_per_group(query, score, self.config.implicit_nodes)
         query, other, score = query[kept], other[kept], score[kept]
-        first = torch.zeros(len(queries)).scatter_reduce_(0, query, score, "amax")
+        first = reduce_segments(score, query, len(queries), "max")
         return query, other, self.config.implicit_weight * score / first[query].clamp(min=1e-9)
 
     def _choose_by_step(
@@ -231,8 +230,7 @@ class DualRetriever(Retriever):
         batch, weight = views.nodes.batch(), views.weights
         hop = views.triples
         value = weight[hop.place] * (c.triple_base + hop.similarity.clamp(min=0))
-        chunks, ptr = self.graph.triple_chunks
-        owner, chunk = _members(hop.triple, chunks, ptr)
+        owner, chunk = self.graph.triple_chunks.gather(hop.triple)
         group = hop.place[owner] * size + chunk
         kept = top_per_group(group, value[owner], 3)
         said = (hop.query[owner[kept]], chunk[kept], value[owner[kept]] / 3)
@@ -247,24 +245,15 @@ class DualRetriever(Retriever):
         return query, chunk, score + c.dense_weight * paired_dots(vectors, query, passages, chunk)
 
     def _path_values(self, paths: Paths) -> tuple[Tensor, Tensor, Tensor]:
-        chunks, ptr = self.graph.triple_chunks
         path = paths.edges.batch()
         value = self.config.path_weight / paths.edges.counts()[path].float()
-        owner, chunk = _members(paths.edges.values, chunks, ptr)
+        owner, chunk = self.graph.triple_chunks.gather(paths.edges.values)
         return paths.query[path[owner]], chunk, value[owner]
 
 
 def _pooled(parts: Sequence[tuple[Tensor, Tensor, Tensor]], size: int, pooling: Pooling) -> tuple[Tensor, ...]:
     query, chunk, score = (torch.cat(column) for column in zip(*parts, strict=True))
     return pool_pairs(query, chunk, score, size, pooling)
-
-
-def _members(rows: Tensor, values: Tensor, ptr: Tensor) -> tuple[Tensor, Tensor]:
-    """Values of the given ragged rows: position in `rows` and value, int64 [M] each."""
-    counts = ptr[rows + 1] - ptr[rows]
-    owner = torch.repeat_interleave(counts)
-    place = torch.arange(len(owner)) - (counts.cumsum(0) - counts)[owner]
-    return owner, values[ptr[rows][owner] + place]
 
 
 def _distinct_nodes(
@@ -274,11 +263,6 @@ def _distinct_nodes(
     query = torch.cat([part[0] for part in parts])
     node = torch.cat([part[1] for part in parts])
     weight = torch.cat([part[2] for part in parts])
-    kind = torch.cat([torch.full((len(part[0]),), part[3], dtype=torch.int8) for part in parts])
-    key = query * num_entities + node
-    order = torch.argsort(key, stable=True)
-    first = torch.ones(len(key), dtype=torch.bool)
-    first[order[1:]] = key[order[1:]] != key[order[:-1]]
-    kept = first.nonzero()[:, 0]
-    kept = kept[torch.argsort(query[kept], stable=True)]
+    kind = torch.cat([torch.full_like(part[0], part[3], dtype=torch.int8) for part in parts])
+    kept = distinct_in_rows(query, node, num_entities)
     return Ragged.from_batch(node[kept], query[kept], num_queries), weight[kept], kind[kept]

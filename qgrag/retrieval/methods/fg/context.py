@@ -6,9 +6,10 @@ import torch
 from torch import Tensor
 
 from qgrag.graph import CSR, Ragged, expand
+from qgrag.graph.ragged import ragged_slots
+from qgrag.graph.segments import distinct_in_rows, top_per_group
 from qgrag.index.knowledge.build import KnowledgeGraph
 from qgrag.index.vectors import VectorIndex
-from qgrag.retrieval.graph_steps import top_per_group
 from qgrag.retrieval.pair_scores import paired_dots
 
 
@@ -84,7 +85,7 @@ def expand_context(
         decay: see `Context.weight`.
     """
     query, entity = entities.batch(), entities.values
-    pairs = torch.arange(len(entity))
+    pairs = torch.arange(len(entity), device=entity.device)
     near, owner = _match(graph, named, entity, pairs, matches)
     weak = _rows(torch.cat([pairs, owner]), torch.cat([entity, near]), len(entity), graph.num_entities)
     further, by = _match(graph, named, weak.values, weak.batch(), matches if strong else 0)
@@ -114,10 +115,7 @@ def gather_descriptions(graph: KnowledgeGraph, context: Context, vectors: Tensor
             embedded.
         limit: descriptions kept of a pair, by weight times that cosine.
     """
-    ptr = graph.descriptions_ptr
-    count = ptr[context.node + 1] - ptr[context.node]
-    owner = torch.repeat_interleave(count)
-    row = ptr[context.node][owner] + torch.arange(len(owner)) - (count.cumsum(0) - count)[owner]
+    owner, row = ragged_slots(graph.descriptions_ptr, context.node)
     chunk, text = graph.description_chunk[row], graph.description_text[row]
     pair, weight = context.pair[owner], context.weight[owner]
     cosine = paired_dots(vectors, context.query[pair], passages, chunk)
@@ -150,7 +148,5 @@ def _match(
 
 def _rows(row: Tensor, value: Tensor, num_rows: int, num_values: int) -> Ragged:
     """Distinct values of each row, in order of appearance."""
-    order = top_per_group(row * num_values + value, torch.zeros(len(row)), 1)
-    order = order.sort().values
-    order = order[torch.argsort(row[order], stable=True)]
-    return Ragged.from_batch(value[order], row[order], num_rows)
+    kept = distinct_in_rows(row, value, num_values)
+    return Ragged.from_batch(value[kept], row[kept], num_rows)

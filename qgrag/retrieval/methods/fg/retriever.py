@@ -8,6 +8,7 @@ from torch import Tensor
 
 from qgrag.errors import ConfigError, MissingComponentError
 from qgrag.graph import Ragged, to_csr
+from qgrag.graph.segments import pool_pairs, top_pairs
 from qgrag.index.reader import Index
 from qgrag.index.vectors import VectorIndex
 from qgrag.retrieval.base import Ranking, Retriever
@@ -16,7 +17,6 @@ from qgrag.retrieval.linking.linker import EntityLinker, EntityLinkerConfig
 from qgrag.retrieval.methods.fg.context import Context, Told, expand_context, gather_descriptions
 from qgrag.retrieval.methods.fg.evidence import fg_evidence
 from qgrag.retrieval.pair_scores import paired_dots
-from qgrag.retrieval.pooling import pool_pairs, top_pairs
 from qgrag.retrieval.steps.local import LocalEntityQuestions, LocalEntitySummaries
 from qgrag.retrieval.steps.protocols import EntityQuestions, EntitySummaries, QueryEntities
 from qgrag.retrieval.text_vectors import TextVectors

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from qgrag.graph import Ragged
-from qgrag.retrieval.graph_steps import top_per_group
+from qgrag.graph.segments import first_of_each, top_per_group
 from qgrag.retrieval.methods.qmkgf.subgraphs import KINDS, Subgraphs
 from qgrag.retrieval.pair_scores import paired_dots
 
@@ -54,8 +54,8 @@ def fuse(
     size, kinds = subgraphs.num_queries, len(KINDS)
     owner = subgraphs.owner()
     query, kind = owner // kinds, owner % kinds
-    similarity = paired_dots(queries, query, triple_vectors, torch.arange(len(triple_vectors)))
-    mean = torch.zeros(size * kinds, queries.shape[1]).index_add_(0, owner, triple_vectors)
+    similarity = paired_dots(queries, query, triple_vectors, torch.arange(len(triple_vectors), device=owner.device))
+    mean = queries.new_zeros(size * kinds, queries.shape[1]).index_add_(0, owner, triple_vectors)
     cosine = (normalize(mean, dim=1).view(size, kinds, -1) * queries.unsqueeze(1)).sum(2)
     empty = (subgraphs.ptr.diff() == 0).view(size, kinds)
     scores = (cosine if scores is None else scores).masked_fill(empty, -torch.inf)
@@ -72,7 +72,7 @@ def fuse(
     order = taken.nonzero()[:, 0]
     order = order[torch.argsort(own[order].to(torch.int8), descending=True, stable=True)]
     key = query[order] * (int(subgraphs.triples.max()) + 1 if len(order) else 1) + subgraphs.triples[order]
-    once = order[top_per_group(key, torch.zeros(len(order)), 1)]
+    once = order[first_of_each(key)]
     best = once[top_per_group(query[once], similarity[once], max(1, len(once)))]
     if strategy in ("all", "top5"):
         winner = torch.full_like(winner, -1)

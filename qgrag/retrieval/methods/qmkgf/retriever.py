@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from qgrag.errors import ConfigError
+from qgrag.graph.segments import pool_pairs, top_pairs, top_per_group
 from qgrag.index.reader import Index
 from qgrag.retrieval.base import Ranking, Retriever
-from qgrag.retrieval.graph_steps import dense_fallback, link_entities, top_per_group, vectors_of_triples
+from qgrag.retrieval.graph_steps import dense_fallback, link_entities, vectors_of_triples
 from qgrag.retrieval.linking.linker import EntityLinker, EntityLinkerConfig
 from qgrag.retrieval.methods.qmkgf.evidence import qmkgf_evidence
 from qgrag.retrieval.methods.qmkgf.expansion import Expansions, Join, expand_queries
@@ -19,7 +20,6 @@ from qgrag.retrieval.methods.qmkgf.fusion import Fusion, Strategy, fuse
 from qgrag.retrieval.methods.qmkgf.scorer import AUTO, load_scorer
 from qgrag.retrieval.methods.qmkgf.subgraphs import KINDS, Subgraphs, build_subgraphs
 from qgrag.retrieval.pair_scores import paired_dots
-from qgrag.retrieval.pooling import pool_pairs, top_pairs
 from qgrag.retrieval.steps.protocols import QueryEntities
 
 
@@ -135,7 +135,7 @@ class QMKGFRetriever(Retriever):
         own_scores, own = passages.search(vectors, depth)
         scores, rows = passages.search(expansions.vectors, depth)
         query = torch.cat([_rows_of(own), expansions.query[_rows_of(rows)]])
-        source = torch.cat([torch.full((own.numel(),), -1), _rows_of(rows)])
+        source = torch.cat([torch.full((own.numel(),), -1, device=own.device), _rows_of(rows)])
         chunk, score = torch.cat([own.flatten(), rows.flatten()]), torch.cat([own_scores.flatten(), scores.flatten()])
         found = chunk >= 0
         query, source, chunk, score = query[found], source[found], chunk[found], score[found]
@@ -150,4 +150,4 @@ class QMKGFRetriever(Retriever):
 
 def _rows_of(table: Tensor) -> Tensor:
     """Row number of each entry of a table, int64 [rows * columns]."""
-    return torch.arange(len(table)).repeat_interleave(table.shape[1])
+    return torch.arange(len(table), device=table.device).repeat_interleave(table.shape[1])

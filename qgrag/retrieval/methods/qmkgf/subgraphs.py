@@ -7,8 +7,9 @@ from torch import Tensor
 
 from qgrag.graph import CSR, Ragged, induced_subgraph, personalized_pagerank_topk
 from qgrag.graph.ragged import pieces
+from qgrag.graph.segments import distinct_in_rows, top_per_group
 from qgrag.index.knowledge.build import KnowledgeGraph
-from qgrag.retrieval.graph_steps import BYTES_A_SLOT, top_per_group
+from qgrag.retrieval.graph_steps import BYTES_A_SLOT
 from qgrag.retrieval.pair_scores import paired_dots
 
 KINDS = ("one-hop", "multi-hop", "importance")
@@ -55,13 +56,17 @@ def build_subgraphs(
     """
     csr = graph.weighted_edges
     own = entities.values
-    start = torch.arange(len(own))
+    start = torch.arange(len(own), device=own.device)
     place, first, similarity = _nearest(graph, csr, own, start, own, nodes, max_neighbours)
     bridge = top_per_group(place, similarity, bridges)
     spread, second, _ = _nearest(graph, csr, first[bridge], place[bridge], own, nodes, max_neighbours)
     multi = (torch.cat([place[bridge], spread]), torch.cat([first[bridge], second]))
     ranked = personalized_pagerank_topk(
-        csr, Ragged(own, torch.arange(len(own) + 1)), min(nodes + 1, graph.num_entities), damping=damping, tol=1e-5
+        csr,
+        Ragged(own, torch.arange(len(own) + 1, device=own.device)),
+        min(nodes + 1, graph.num_entities),
+        damping=damping,
+        tol=1e-5,
     )
     kept = ranked.ids >= 0
     importance = (kept.nonzero()[:, 0], ranked.ids[kept])
@@ -109,10 +114,5 @@ def _nearest(
 
 def _distinct(row: Tensor, value: Tensor, num_rows: int, num_values: int) -> Ragged:
     """Rows of values, each once, where it came first."""
-    order = torch.argsort(row, stable=True)
-    key = (row * num_values + value)[order]
-    by_key = torch.argsort(key, stable=True)
-    first = torch.ones(len(key), dtype=torch.bool)
-    first[by_key[1:]] = key[by_key[1:]] != key[by_key[:-1]]
-    kept = order[first]
+    kept = distinct_in_rows(row, value, num_values)
     return Ragged.from_batch(value[kept], row[kept], num_rows)
