@@ -80,7 +80,6 @@ class LexicalIndex:
         found = [
             [self.vocabulary[t] for t in terms(query, self.tokeniser) if t in self.vocabulary] for query in queries
         ]
-        found = [[self.vocabulary[t] for t in terms(query) if t in self.vocabulary] for query in queries]
         asked = Ragged.from_lists(found, device=self.ptr.device)
         owner, posting = ragged_slots(self.ptr, asked.values)
         out = torch.zeros(len(queries) * self.size, device=self.weight.device)
