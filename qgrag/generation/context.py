@@ -51,7 +51,7 @@ def reader_views(evidence: Evidence) -> list[View]:
 
 def _passage(number: int, hit: Hit) -> str:
     head = f"[{number}] {hit.title}" if hit.title else f"[{number}]"
-    return f"{head}\n{hit.text}"
+    return "\n".join(filter(None, (head, hit.header, hit.text)))
 
 
 def _views(views: Sequence[View], max_tokens: int) -> str:

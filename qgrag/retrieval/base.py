@@ -128,6 +128,7 @@ class Retriever(ABC):
             chunk.text,
             chunk.title,
             tuple(evidence),
+            chunk.header or None,
         )
 
 

@@ -20,6 +20,7 @@ class Hit(Part):
         text: the chunk's text.
         title: the document's title.
         evidence: what brought this chunk.
+        header: header row of the table that the chunk continues; None for most chunks.
     """
 
     chunk_id: str
@@ -31,6 +32,7 @@ class Hit(Part):
     text: str
     title: str = ""
     evidence: tuple[Item, ...] = ()
+    header: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,3 +86,11 @@ def test_a_reader_sees_the_views_above_the_passages():
     found = RetrievalResult("q", "dual", result("q", "passage").hits, DUAL)
     text = build_context(found, 5, 1000).text
     assert text.index("C | wrote | A") < text.index("A -[met]-> B") < text.index("[1]\npassage")
+
+
+def test_the_reader_sees_the_header_of_a_table_that_a_passage_continues():
+    hit = Hit("d-1", "d", ("d",), 18, 23, 1.0, "B | 2", "Cities", header="name | year")
+    shown = build_context(RetrievalResult("q", "naive", (hit,)), 5, 1000).text
+    assert shown == "[1] Cities\nname | year\nB | 2"
+    assert hit.to_dict()["header"] == "name | year"
+    assert "header" not in Hit("d-0", "d", ("d",), 0, 1, 1.0, "x").to_dict()
