@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser, Namespace
 
-from qgrag.cli.llm_arguments import HOW_TO_NAME, answer_cache, named_prompts, open_language_model
+from qgrag.cli.llm_arguments import HOW_TO_NAME, answer_cache, open_language_model
 from qgrag.config import from_plain, load_yaml
 from qgrag.errors import ConfigError
 from qgrag.evaluation.answers.metrics import Language
@@ -17,6 +17,7 @@ from qgrag.llm.cached_model import CachedLanguageModel
 from qgrag.llm.config import LLMConfig
 from qgrag.llm.load import load_language_model
 from qgrag.llm.model import LanguageModel
+from qgrag.llm.prompts import Prompts
 
 
 def add_answer_arguments(parser: ArgumentParser) -> None:
@@ -79,7 +80,7 @@ def open_models(args: Namespace, cache: Path) -> Iterator[Models]:
         ConfigError: a configuration is wrong, or `--judge same` is asked for and no language model is named.
     """
     with open_language_model(args, cache) as reader, _open_judge(args, cache, reader) as judge:
-        yield Models(StopAtBudget(reader) if reader else None, judge, named_prompts(args))
+        yield Models(StopAtBudget(reader) if reader else None, judge, Prompts(args.prompts))
 
 
 @contextmanager

@@ -7,13 +7,14 @@ from jsonargparse import ArgumentParser, Namespace
 from rich.console import Console
 from rich.markup import escape
 
+from qgrag.cli.exit_codes import DONE, PARTLY
 from qgrag.cli.llm_arguments import (
     HOW_TO_NAME,
     add_asking_arguments,
     cache_beside,
-    named_prompts,
     open_language_model,
 )
+from qgrag.cli.outputs import check_output_file
 from qgrag.cli.parsing import command_parser, options_first
 from qgrag.cli.retrieve import add_query_arguments, given_queries
 from qgrag.cli.show import show_estimates, show_usage, write_rows
@@ -55,9 +56,10 @@ def run(arguments: Sequence[str]) -> int:
     parser = make_parser()
     args = parser.instantiate_classes(parser.parse_args(options_first(parser, arguments)))
     queries = given_queries(args)
+    check_output_file(args.out, "--out")
     config = AnswerConfig(args.style, max(1, args.top_k), args.evidence_tokens)
     index = Index.open(args.index, device=args.device)
-    prompts = named_prompts(args)
+    prompts = Prompts(args.prompts)
     with open_language_model(args, None if args.dry_run else cache_beside(args.out)) as model, measure() as meter:
         if args.llm_steps and model is None:
             raise ConfigError(f"--llm-steps needs a language model: {HOW_TO_NAME}")
@@ -83,7 +85,10 @@ def run(arguments: Sequence[str]) -> int:
         for answer, result in zip(answers, results):
             show_answer(console, answer, result, explain=args.explain)
     show_usage(console, meter.to_dict(), "asked of the language model")
-    return 0
+    failed = sum(bool(answer and answer.error) for answer in answers)
+    if failed:
+        console.print(f"{failed} of {len(answers)} answers failed; the same command tries them again")
+    return PARTLY if failed else DONE
 
 
 def estimates(

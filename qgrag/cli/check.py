@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from qgrag.cli.exit_codes import DONE, FOUND
 from qgrag.cli.parsing import command_parser
 from qgrag.index.reader import Index
 
@@ -10,7 +11,7 @@ def run(arguments: Sequence[str]) -> int:
     parser = command_parser(
         "check",
         "Re-read every file of an index against its checksum, and look for nodes, vectors and edges that belong\n"
-        "to nothing. Exit code 1 where something is found.",
+        "to nothing. The exit code is 1 if something is found.",
     )
     parser.add_argument("index", type=str, help="folder of an index")
     args = parser.parse_args(arguments)
@@ -20,4 +21,4 @@ def run(arguments: Sequence[str]) -> int:
         print(problem)
     counts = index.manifest.counts
     print(f"{args.index}: {len(problems)} problems in {counts['documents']} documents, {counts['chunks']} chunks")
-    return 1 if problems else 0
+    return FOUND if problems else DONE

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from qgrag.cli.data_arguments import add_common_arguments, gold_questions, split_parts, write_parts
+from qgrag.cli.outputs import check_output_folder
 from qgrag.cli.parsing import command_parser
 from qgrag.index.reader import Index
 from qgrag.models.tokenizer import token_spans
@@ -43,6 +44,7 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_class_arguments(MiningConfig, "mining")
     args = parser.instantiate_classes(parser.parse_args(list(arguments)))
     console = Console()
+    check_output_folder(args.out)
     index = Index.open(args.index, device=args.device)
     groups = document_groups(index, args.group)
     if args.dataset:

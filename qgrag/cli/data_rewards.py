@@ -8,6 +8,7 @@ from jsonargparse import ArgumentParser, Namespace
 from rich.console import Console
 
 from qgrag.cli.data_arguments import add_common_arguments, gold_questions, split_parts, write_parts
+from qgrag.cli.outputs import check_output_folder
 from qgrag.cli.parsing import command_parser
 from qgrag.config import from_plain, load_yaml
 from qgrag.errors import InputError
@@ -66,6 +67,7 @@ def run(arguments: Sequence[str]) -> int:
     if args.limit < 0 or args.bridges < 0:
         raise InputError(f"--limit has to be at least 0 and --bridges at least 0, not {args.limit} and {args.bridges}")
     console = Console()
+    check_output_folder(args.out)
     index = Index.open(args.index, device=args.device)
     groups = document_groups(index, args.group)
     if args.bridges and args.dataset:

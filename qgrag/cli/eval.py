@@ -10,13 +10,22 @@ from rich.console import Console
 from qgrag.cli.answer_arguments import add_answer_arguments, answer_plan, open_models
 from qgrag.cli.dataset_arguments import add_dataset_arguments, load_shown, named_sources
 from qgrag.cli.llm_arguments import HOW_TO_NAME, add_asking_arguments
+from qgrag.cli.outputs import check_output_folder
 from qgrag.cli.parsing import command_parser
+from qgrag.cli.unfinished import keep_unfinished
 from qgrag.config import from_plain, load_yaml
 from qgrag.errors import ConfigError
 from qgrag.evaluation.answers.report import answer_table
 from qgrag.evaluation.datasets.sources import DataSource
 from qgrag.evaluation.metrics import DEFAULT_KS
-from qgrag.evaluation.runs.experiment import Experiment, Models, compare_sets, evaluate_answers, evaluate_retrieval
+from qgrag.evaluation.runs.experiment import (
+    Experiment,
+    Models,
+    compare_sets,
+    evaluate_answers,
+    evaluate_retrieval,
+    failures,
+)
 from qgrag.evaluation.runs.report import sets_table, summary_table
 from qgrag.index.config import IndexConfig
 from qgrag.retrieval.registry import STANDARD
@@ -69,6 +78,7 @@ def run(arguments: Sequence[str]) -> int:
     args = parser.instantiate_classes(parser.parse_args(list(arguments)))
     console = Console()
     out = Path(args.out)
+    check_output_folder(args.out)
     names = tuple(name for part in args.retrievers.split(",") if (name := part.strip()))
     where = args.index_config
     experiment = Experiment(
@@ -93,7 +103,8 @@ def run(arguments: Sequence[str]) -> int:
         console.print(sets_table(compare_sets(experiment, list(sources), out)))
     written = [name for name in WRITTEN if (out / name).exists()]
     console.print(f"written to {out}: {', '.join(written)}", highlight=False)
-    return 0
+    codes = [keep_unfinished(out / name, "eval", arguments, failures(experiment, out / name)) for name in sources]
+    return max(codes)
 
 
 def measure(experiment: Experiment, source: DataSource, out: Path, models: Models, console: Console) -> None:

@@ -7,17 +7,18 @@ from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
+from qgrag.cli.exit_codes import DONE, PARTLY
 from qgrag.cli.llm_arguments import add_llm_arguments, with_llm_arguments
+from qgrag.cli.outputs import check_output_folder
 from qgrag.cli.parsing import command_parser, validate_config_files
-from qgrag.cli.show import show_estimates, show_extraction, show_problems, show_usage
+from qgrag.cli.show import show_problems
+from qgrag.cli.show_build import show_plan, show_report
+from qgrag.cli.unfinished import keep_unfinished
 from qgrag.corpus.readers import read_corpus
 from qgrag.errors import ConfigError
-from qgrag.index.builder import BuildPlan, BuildReport, build_index, plan_index
+from qgrag.index.builder import build_index, plan_index
 from qgrag.index.config import IndexConfig
-from qgrag.index.documents import Changes
 
 EXAMPLES = """Build an index from documents, or bring the index in OUT up to date. Only what is new is processed, and
 what is gone is dropped. The same command continues a build that was stopped.
@@ -60,13 +61,16 @@ def run(arguments: Sequence[str]) -> int:
     args = parser.instantiate_classes(parser.parse_args(arguments))
     config = config_from(args)
     console = Console()
+    check_output_folder(args.out)
     corpus = read_corpus(Path(args.documents), format=args.format, encoding=args.encoding, on_error=args.on_error)
     show_problems(console, corpus.problems)
     if args.dry_run:
         show_plan(console, plan_index(corpus.documents, args.out, config, llm_cache=not args.no_cache))
-    else:
-        show_report(console, build_index(corpus.documents, args.out, config, llm_cache=not args.no_cache))
-    return 0
+        return PARTLY if corpus.errors else DONE
+    report = build_index(corpus.documents, args.out, config, llm_cache=not args.no_cache)
+    show_report(console, report)
+    failed = [*map(str, corpus.errors), *report.failures]
+    return keep_unfinished(report.path, "index", arguments, failed)
 
 
 def config_from(args: Namespace) -> IndexConfig:
@@ -82,38 +86,3 @@ def config_from(args: Namespace) -> IndexConfig:
             "for example with --config configs/index/llm.yaml"
         )
     return config
-
-
-def show_plan(console: Console, plan: BuildPlan) -> None:
-    console.print(describe_changes(plan.changes))
-    console.print(
-        f"{plan.chunks} chunks in all, {plan.new_chunks} of them to embed and extract; "
-        f"{plan.duplicates} documents repeat another's content. Nothing was written."
-    )
-    show_estimates(console, plan.estimates)
-
-
-def show_report(console: Console, report: BuildReport) -> None:
-    if not report.done:
-        console.print(f"{escape(str(report.path))}: nothing has changed, nothing to do")
-        return
-    console.print(describe_changes(report.changes))
-    table = Table("stage", title=escape(str(report.path)), title_justify="left", header_style="bold")
-    table.add_column("seconds", justify="right")
-    for stage, seconds in report.seconds.items():
-        table.add_row(stage, f"{seconds:.1f}")
-    console.print(table)
-    console.print(", ".join(f"{count} {name.replace('_', ' ')}" for name, count in report.counts.items()))
-    show_usage(console, report.usage, "asked of the language model")
-    show_extraction(console, report.extraction)
-    show_problems(console, report.empty, "empty", most=5)
-    show_problems(console, report.failures, "failed")
-    if report.failures:
-        console.print(f"{len(report.failures)} extractions failed; the next qgrag index tries them again")
-
-
-def describe_changes(changes: Changes) -> str:
-    return (
-        f"documents: {len(changes.added)} added, {len(changes.changed)} changed, "
-        f"{len(changes.removed)} removed, {changes.unchanged} unchanged"
-    )

@@ -1,6 +1,7 @@
-"""`qgrag info`: what an index holds."""
+"""`qgrag info`: what an index holds, or how far a run of `qgrag eval` got."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -8,16 +9,22 @@ from rich.table import Table
 
 from qgrag.cli.parsing import command_parser
 from qgrag.cli.show import show_extraction, show_usage
+from qgrag.cli.unfinished import show_unfinished
+from qgrag.evaluation.runs.run_folder import ANSWERS_PATTERN, SETTINGS_FILE, RunFolder
 from qgrag.index.reader import Index
 
 
 def run(arguments: Sequence[str]) -> int:
-    parser = command_parser("info", "Show what an index holds and how it was made.")
-    parser.add_argument("index", type=str, help="folder of an index")
+    parser = command_parser("info", "Show what an index, or a run of qgrag eval, holds and what failed.")
+    parser.add_argument("index", type=str, help="folder of an index, or of a run of qgrag eval")
     parser.add_argument("--config", action="store_true", help="print the whole configuration as YAML")
     args = parser.parse_args(arguments)
-    index = Index.open(args.index, verify=False)
     console = Console()
+    folder = Path(args.index)
+    if (folder / SETTINGS_FILE).is_file():
+        show_run(console, folder)
+        return 0
+    index = Index.open(folder, verify=False)
     if args.config:
         import yaml
 
@@ -36,4 +43,18 @@ def run(arguments: Sequence[str]) -> int:
     console.print(table)
     show_usage(console, manifest.usage, "asked of the language model, in all builds")
     show_extraction(console, manifest.extraction)
+    show_unfinished(console, folder)
     return 0
+
+
+def show_run(console: Console, folder: Path) -> None:
+    """The retrievers of a run of `qgrag eval`, and what failed in it."""
+    run = RunFolder(folder)
+    settings = run.recorded()
+    table = Table(title=escape(str(folder)), title_justify="left", show_header=False)
+    table.add_row("data set", f"{settings['dataset']['name']}, {settings['dataset']['questions']} questions")
+    for name in settings["retrievers"]:
+        answers = len(run.all_results(name, ANSWERS_PATTERN))
+        table.add_row(name, f"{len(run.all_results(name))} questions retrieved, {answers} answered")
+    console.print(table)
+    show_unfinished(console, folder)

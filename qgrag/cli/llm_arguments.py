@@ -13,7 +13,7 @@ from qgrag.errors import ConfigError
 from qgrag.llm.cached_model import CachedLanguageModel
 from qgrag.llm.config import LLMConfig
 from qgrag.llm.load import load_language_model
-from qgrag.llm.prompts import PromptConfig, Prompts
+from qgrag.llm.prompts import PromptConfig
 
 HOW_TO_NAME = "--llm-base-url and --llm-model, or --llm FILE.yaml"
 
@@ -114,8 +114,3 @@ def open_language_model(args: Namespace, cache: Path | None = None) -> Iterator[
         return
     with closing(load_language_model(config, kept)) as model:
         yield model
-
-
-def named_prompts(args: Namespace) -> Prompts:
-    """The prompts that `add_asking_arguments` names."""
-    return Prompts(args.prompts)

@@ -7,13 +7,16 @@ from jsonargparse import ArgumentParser
 from rich.console import Console
 from rich.markup import escape
 
-from qgrag.cli.llm_arguments import add_asking_arguments, cache_beside, named_prompts, open_language_model
+from qgrag.cli.exit_codes import DONE, PARTLY
+from qgrag.cli.llm_arguments import add_asking_arguments, cache_beside, open_language_model
+from qgrag.cli.outputs import check_output_file
 from qgrag.cli.parsing import command_parser
 from qgrag.cli.show import show_problems, write_rows
 from qgrag.errors import InputError
 from qgrag.evaluation.answers.broad_questions import LLMQuestionMaker, LocalQuestionMaker, QFSConfig, QuestionMaker
 from qgrag.evaluation.datasets import DATASETS, load_documents
 from qgrag.llm.budget_stop import StopAtBudget
+from qgrag.llm.prompts import Prompts
 
 EXAMPLES = """Make questions that need an understanding of a whole corpus: for 5 kinds of user, 5 tasks each, and 5
 questions per task. A language model makes them if one is named, else rules do. The corpus needs no questions of its
@@ -39,6 +42,7 @@ def run(arguments: Sequence[str]) -> int:
     parser = make_parser()
     args = parser.instantiate_classes(parser.parse_args(list(arguments)))
     out = Path(args.out)
+    check_output_file(args.out, "--out")
     if out.exists():
         raise InputError(f"{out}: is there already; name another file (--out)")
     console = Console()
@@ -47,7 +51,7 @@ def run(arguments: Sequence[str]) -> int:
     with open_language_model(args, cache_beside(args.out)) as model:
         make: QuestionMaker
         make = (
-            LLMQuestionMaker(StopAtBudget(model), args.qfs, named_prompts(args))
+            LLMQuestionMaker(StopAtBudget(model), args.qfs, Prompts(args.prompts))
             if model
             else LocalQuestionMaker(args.qfs)
         )
@@ -58,4 +62,5 @@ def run(arguments: Sequence[str]) -> int:
     who = "a language model" if model else "rules"
     asked = "" if len(questions) == args.qfs.total else f" of the {args.qfs.total} asked for"
     console.print(f"{len(questions)} questions{asked}, by {who}, written to {escape(str(out))}", highlight=False)
-    return 0
+    show_problems(console, make.failed, "failed")
+    return PARTLY if make.failed else DONE

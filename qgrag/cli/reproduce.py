@@ -8,15 +8,18 @@ from pathlib import Path
 from jsonargparse import ArgumentParser, Namespace
 from rich.console import Console
 
+from qgrag.cli.exit_codes import DONE, FOUND
 from qgrag.cli.llm_arguments import add_llm_arguments, with_llm_arguments
+from qgrag.cli.outputs import check_output_folder
 from qgrag.cli.parsing import command_parser, options_first
+from qgrag.cli.unfinished import keep_unfinished
 from qgrag.errors import InputError
 from qgrag.evaluation.bootstrap import BootstrapConfig
 from qgrag.reproduce.materials import NamedMaterials, SmokeMaterials, meteor_if_here, open_models
 from qgrag.reproduce.recipe import Recipe, load_recipe, recipe_names
 from qgrag.reproduce.report import needs_table, recipes_table, side_by_side, write_table
 from qgrag.reproduce.requirements import needs_of
-from qgrag.reproduce.running import RunPlaces, run_recipe
+from qgrag.reproduce.running import RunPlaces, failed_answers, run_recipe
 
 DATA_VARIABLE = "QGRAG_DATA"
 ALL = "all"
@@ -65,31 +68,33 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     if not args.name:
         raise InputError("name a recipe, or all; --list shows them")
-    codes = [run_one(name, args, data, console) for name in (recipe_names() if args.name == ALL else [args.name])]
-    return max(codes)
+    if args.out:
+        check_output_folder(args.out)
+    names = recipe_names() if args.name == ALL else [args.name]
+    return max([run_one(name, args, arguments, data, console) for name in names])
 
 
-def run_one(name: str, args: Namespace, data: Path | None, console: Console) -> int:
-    """Check and run one recipe; 1 where something that it needs is missing."""
+def run_one(name: str, args: Namespace, arguments: Sequence[str], data: Path | None, console: Console) -> int:
+    """Check and run one recipe; the exit code: `FOUND` if something that it needs is missing."""
     recipe = with_endpoint(load_recipe(name), args)
     root = Path(args.out) if args.out else Path("runs") / ("smoke" if args.smoke else "reproduce")
     out = root if args.out and args.name != ALL else root / Path(name).stem
     console.rule(f"{Path(name).stem}: {recipe.paper}, {recipe.table}", align="left")
+    kept = list(recipe.datasets)
     if args.smoke:
         places = RunPlaces(out, (root if args.name == ALL else out) / "indexes")
-        draws = BootstrapConfig(resamples=SMOKE_DRAWS)
-        materials = SmokeMaterials(recipe)
-        cells = run_recipe(recipe, materials, places, list(recipe.datasets), bootstrap=draws, say=_say(console, "dim"))
+        draws, materials = BootstrapConfig(resamples=SMOKE_DRAWS), SmokeMaterials(recipe)
+        cells = run_recipe(recipe, materials, places, kept, bootstrap=draws, say=_say(console, "dim"))
     else:
         needs = needs_of(recipe, data)
         console.print(needs_table(needs))
         if args.check:
-            return 0
+            return DONE
         lost = {need.dataset for need in needs if need.required and not need.here}
         kept = [dataset for dataset in recipe.datasets if dataset not in lost]
         if data is None or "" in lost or not kept or (lost and not args.partial):
             console.print("Something is missing; see above. --partial runs the data sets that are here.")
-            return 1
+            return FOUND
         out.mkdir(parents=True, exist_ok=True)
         with open_models(recipe, out) as (model, judge):
             named = NamedMaterials(recipe, data, model, judge, meteor_if_here(recipe), args.limit)
@@ -97,7 +102,7 @@ def run_one(name: str, args: Namespace, data: Path | None, console: Console) -> 
     console.print(side_by_side(recipe, cells, smoke=args.smoke))
     write_table(recipe, cells, out, smoke=args.smoke)
     console.print(f"written to {out}: table.md, table.json, and one folder per data set", highlight=False)
-    return 0
+    return keep_unfinished(out, "reproduce", arguments, [] if args.smoke else failed_answers(recipe, out, kept))
 
 
 def _say(console: Console, style: str | None = None) -> Callable[[str], None]:

@@ -7,6 +7,7 @@ from jsonargparse import ArgumentParser, Namespace
 from rich.console import Console
 from rich.markup import escape
 
+from qgrag.cli.outputs import check_output_file
 from qgrag.cli.parsing import command_parser, options_first
 from qgrag.cli.show import write_rows
 from qgrag.cli.show_results import show_result
@@ -58,6 +59,8 @@ def run(arguments: Sequence[str]) -> int:
     parser = make_parser()
     args = parser.parse_args(options_first(parser, arguments))
     queries = given_queries(args)
+    check_output_file(args.out, "--out")
+    check_output_file(args.explain_html, "--explain-html")
     index = Index.open(args.index, device=args.device)
     retriever = load_retriever(index, args.retriever)
     results = retriever.retrieve([q.text for q in queries], top_k=args.top_k, batch_size=args.batch_size)

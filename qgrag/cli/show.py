@@ -57,8 +57,12 @@ def show_extraction(console: Console, extraction: Mapping[str, Mapping[str, int]
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """One JSON object per line; `path` is there whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
+    if path.exists() and not path.is_file():  # a device or a pipe takes no other file's place
+        partial = path
+    else:
+        partial = path.with_name(path.name + ".partial")
     with partial.open("w", encoding="utf-8") as file:
         for row in rows:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    partial.replace(path)
+    if partial != path:
+        partial.replace(path)

@@ -7,6 +7,7 @@ from jsonargparse import ArgumentParser
 from rich.console import Console
 
 from qgrag.cli.dataset_arguments import add_dataset_arguments, data_source, load_shown
+from qgrag.cli.outputs import check_output_folder
 from qgrag.cli.parsing import command_parser
 from qgrag.config import load_yaml
 from qgrag.errors import ConfigError
@@ -42,6 +43,7 @@ def make_parser() -> ArgumentParser:
 def run(arguments: Sequence[str]) -> int:
     args = make_parser().parse_args(list(arguments))
     console = Console()
+    check_output_folder(args.out)
     values = load_yaml(Path(args.config))
     sweeps = [with_device(sweep, args.device) for sweep in named_sweeps(values, args.config)]
     metric, group = str(values.get("metric", "recall@5")), str(values.get("group", "overall"))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel
 
 from qgrag.llm.cached_model import CachedLanguageModel
-from qgrag.llm.errors import LLMUnavailableError
+from qgrag.llm.errors import BudgetSpentError
 from qgrag.llm.records import Completion, Conversation
 from qgrag.llm.wrapped_model import WrappedModel
 
@@ -31,12 +31,12 @@ class StopAtBudget(WrappedModel[CachedLanguageModel]):
         """See `LanguageModel.complete`.
 
         Raises:
-            LLMUnavailableError: also where the budget is spent.
+            LLMUnavailableError: the model cannot be used, or (`BudgetSpentError`) the budget is spent.
         """
         completions = self._model.complete(conversations, schema, step=step, owners=owners)
         unsent = sum(c.error is not None and c.error.kind == "budget" for c in completions)
         if unsent:
-            raise LLMUnavailableError(
+            raise BudgetSpentError(
                 f"the budget is spent ({self._model.budget}), with {unsent} of {len(completions)} requests of step "
                 f"{step!r} not sent"
             )

@@ -176,12 +176,23 @@ def folder_fingerprint(folder: Path) -> str:
 
 
 def pick_device(name: str) -> str:
-    """`auto` becomes `cuda`, `mps` or `cpu`, whichever is there first; any other name is checked by torch."""
-    if name != "auto":
-        return str(torch.device(name))
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
+    """`auto` becomes `cuda`, `mps` or `cpu`, whichever is there first; any other name has to be here.
+
+    Raises:
+        ConfigError: torch knows no such device, or this machine has none.
+    """
+    cuda = torch.cuda.device_count()
+    mps = torch.backends.mps.is_available()
+    if name == "auto":
+        return "cuda" if cuda else "mps" if mps else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ConfigError(f"device {name!r} is unknown; use auto, cpu, cuda, cuda:1 or mps") from None
+    here = {"cuda": cuda, "mps": int(mps)}
+    if (device.index or 0) >= here.get(device.type, 1):
+        raise ConfigError(f"device {name!r} is not on this machine; use auto or cpu")
+    return str(device)
 
 
 def _pool(vectors: Tensor, owner: Tensor, count: int, how: str) -> Tensor:

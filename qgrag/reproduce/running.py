@@ -11,7 +11,7 @@ from qgrag.evaluation.answers.summary import AnswerSummary
 from qgrag.evaluation.bootstrap import BootstrapConfig
 from qgrag.evaluation.datasets.records import Dataset
 from qgrag.evaluation.runs.harness import dataset_settings, run_evaluation
-from qgrag.evaluation.runs.run_folder import RunFolder
+from qgrag.evaluation.runs.run_folder import ANSWERS_PATTERN, RunFolder
 from qgrag.evaluation.runs.summary import total_timings
 from qgrag.index.config import IndexConfig
 from qgrag.index.reader import Index
@@ -142,6 +142,17 @@ def run_recipe(
                     cells.setdefault((row.method, number), []).append(cell)
     wanted = [len(recipe.datasets) if column.dataset == AVERAGE else 1 for column in recipe.columns]
     return {key: mean_cell(parts) for key, parts in cells.items() if len(parts) == wanted[key[1]]}
+
+
+def failed_answers(recipe: Recipe, out: Path, datasets: Sequence[str]) -> list[str]:
+    """Answers of a run that failed, one sentence each; the same run asks for them again."""
+    return [
+        f"answer from {row.method} to question {record['id']} of {name}: {record['error']}"
+        for name in datasets
+        for row in recipe.runnable
+        for record in RunFolder(out / name).all_results(row.slug, ANSWERS_PATTERN)
+        if record["error"]
+    ]
 
 
 def _build_indexes(

@@ -77,7 +77,9 @@ class BroadQuestion:
 
 
 class QuestionMaker(Protocol):
-    """A corpus to broad questions."""
+    """A corpus to broad questions; `failed` names what no questions could be made for."""
+
+    failed: list[str]
 
     def __call__(self, documents: Sequence[Document]) -> list[BroadQuestion]: ...
 
@@ -107,6 +109,7 @@ class LLMQuestionMaker:
     step = "qfs_questions"
 
     def __init__(self, model: LanguageModel, config: QFSConfig | None = None, prompts: Prompts | None = None) -> None:
+        self.failed: list[str] = []
         self.model = model
         self.config = config or QFSConfig()
         self.prompts = prompts or Prompts()
@@ -142,7 +145,8 @@ class LLMQuestionMaker:
         for (u, t, user, task), answer in zip(asked, completions, strict=True):
             given = answer.parsed(GeneratedQuestions)
             if given is None:
-                logger.warning("no questions for user %r, task %r: %s", user, task, answer.error)
+                self.failed.append(f"no questions for user {user!r}, task {task!r}: {answer.error}")
+                logger.warning(self.failed[-1])
                 continue
             for q, text in enumerate(given.questions[: c.questions]):
                 if key := " ".join(text.casefold().split()):
@@ -178,6 +182,7 @@ class LocalQuestionMaker:
     """
 
     def __init__(self, config: QFSConfig | None = None, pipeline: str = DEFAULT_PIPELINE) -> None:
+        self.failed: list[str] = []
         self.config = config or QFSConfig()
         self._pipeline = pipeline
         if self.config.users > len(USERS) or self.config.questions > len(FORMS):

@@ -16,6 +16,7 @@ from qgrag.generation.pairwise import CRITERIA, SWAPPED, Comparison
 from qgrag.llm.usage import measure
 
 Records = Sequence[Mapping[str, Any]]
+NO_REFERENCE = "no reference"
 ComparePairs = Callable[[Sequence[str], Sequence[str], Sequence[str]], list[Comparison]]
 
 
@@ -48,7 +49,7 @@ def judge_all(name: str, dataset: Dataset, answers: Records, judge: Judge, folde
         folder.append_timing("judge", time.perf_counter() - began, retriever=name, questions=len(positions))
         records: list[Mapping[str, Any]] = []
         for i, question in zip(positions, questions):
-            verdict = by_position.get(i, Verdict(None, "no reference"))
+            verdict = by_position.get(i, Verdict(None, NO_REFERENCE))
             text = {"of": fingerprint(answers[i]["answer"]), "correct": verdict.correct, "reason": verdict.reason}
             records.append({"id": question.id, **text, "usage": meter.to_dict(question.text)})
         return records

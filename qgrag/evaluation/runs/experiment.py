@@ -9,6 +9,7 @@ from typing import Any, Literal
 from qgrag.config import unknown_name
 from qgrag.errors import ConfigError, InputError
 from qgrag.evaluation.answers.answering import AnswerRun, Measures, Writer, run_answers
+from qgrag.evaluation.answers.judgements import NO_REFERENCE, pair_name
 from qgrag.evaluation.answers.metrics import Language, check_language, load_meteor
 from qgrag.evaluation.answers.summary import AnswerSummary
 from qgrag.evaluation.bootstrap import BootstrapConfig
@@ -18,7 +19,13 @@ from qgrag.evaluation.metrics import DEFAULT_KS
 from qgrag.evaluation.plots import plot_sets
 from qgrag.evaluation.runs.harness import dataset_settings, run_evaluation, settings_of
 from qgrag.evaluation.runs.report import sets_markdown
-from qgrag.evaluation.runs.run_folder import RunFolder, write_json
+from qgrag.evaluation.runs.run_folder import (
+    ANSWERS_PATTERN,
+    COMPARISONS_PATTERN,
+    VERDICTS_PATTERN,
+    RunFolder,
+    write_json,
+)
 from qgrag.evaluation.runs.sets import SetsSummary, shown_metrics, summarise_sets
 from qgrag.evaluation.runs.summary import Summary
 from qgrag.generation.answers import AnswerConfig, AnswerWriter
@@ -231,6 +238,34 @@ def evaluate_answers(
         {"judge": model_settings(judge), **prompts} if judge is not None else {},
     )
     return run_answers(dataset, row_names(experiment.retrievers), out, write, measures, run)
+
+
+def failures(experiment: Experiment, out: Path) -> list[str]:
+    """Answers and judgements of language models that failed, one sentence each; the same run asks for them again."""
+    if experiment.answers is None or experiment.answers.reader == "local":
+        return []
+    folder = RunFolder(out)
+    rows = row_names(experiment.retrievers)
+    failed = [
+        f"answer from {row} to question {record['id']}: {record['error']}"
+        for row in rows
+        for record in folder.all_results(row, ANSWERS_PATTERN)
+        if record["error"]
+    ]
+    failed += [
+        f"verdict on the answer from {row} to question {record['id']}: {record['reason']}"
+        for row in rows
+        for record in folder.all_results(row, VERDICTS_PATTERN)
+        if record["correct"] is None and record["reason"] != NO_REFERENCE
+    ]
+    pairs = [pair_name(experiment.answers.compare, row) for row in rows]
+    failed += [
+        f"comparison {pair} for question {record['id']}: judged in {record['judged']} of 2 orders"
+        for pair in pairs
+        for record in folder.all_results(pair, COMPARISONS_PATTERN)
+        if record["judged"] < 2
+    ]
+    return failed
 
 
 def compare_sets(experiment: Experiment, names: Sequence[str], out: Path) -> SetsSummary:
