@@ -21,7 +21,7 @@ _QUESTION_WORDS = (
 )
 STOP_WORDS = frozenset(STOPWORDS_EN) | frozenset(_QUESTION_WORDS.split())
 
-_WORD = rf"[[\p{{L}}\p{{N}}\p{{M}}]--[{UNSPACED}]]+"
+_WORD = rf"[[\p{{L}}\p{{N}}]--[{UNSPACED}]][[\p{{L}}\p{{N}}\p{{M}}]--[{UNSPACED}]]*"
 _RUNS = regex.compile(
     rf"(?P<unspaced>[{UNSPACED}](?:[{UNSPACED}]|\p{{M}})*)"
     rf"|{_WORD}(?P<cut>(?:[-\u2010][ \t]*\r?\n[ \t]*(?=\p{{Ll}}){_WORD})*)",

@@ -123,17 +123,8 @@ def name_tokens(text: str) -> list[NameToken]:
         start, end = found.start(), found.start() + len(raw)
         possessive = _POSSESSIVE_S.search(raw) if bare != form else None
         bare_end = start + possessive.start() if possessive else end
-        tokens.append(
-            NameToken(
-                form,
-                bare,
-                start,
-                end,
-                bare_end,
-                not raw[0].islower(),
-                len(bare) > 1 and _POSSESSIVE_S.sub("", raw).isupper(),
-            )
-        )
+        capitals = len(bare) > 1 and text[start:bare_end].isupper()
+        tokens.append(NameToken(form, bare, start, end, bare_end, not raw[0].islower(), capitals))
     return tokens
 
 

@@ -38,3 +38,8 @@ def test_the_sentence_behind_a_claim_in_chinese() -> None:
 )
 def test_how_much_of_a_claim_a_source_has(claim: str, share: float) -> None:
     assert share_found(claim, "MiraTolland met Mira and Tolland. A town, PortEsk, by the sea. 李华在北京。") == share
+
+
+def test_how_a_claim_is_stored_makes_no_difference() -> None:
+    assert share_found("caf\u00e9 \ufb01lm", "A Cafe\u0301, a fi\u00adlm, a bar.") == 1.0
+    assert share_found("हिन्दी", "भाषा हिन्दी है") == 1.0

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from qgrag.corpus.scripts import HANGUL, KANA
 from qgrag.extraction.questions.question_forms import Asked
 
 BLANKS = (
@@ -11,7 +12,7 @@ BLANKS = (
     (re.compile(r"(?<![\d.])\d[\d,.]*(?:%|万|亿)?(?![\d,.%万亿年月日])"), "多少"),
     (re.compile(r"[A-Z][A-Za-z.'’-]+(?:[ ·][A-Z][A-Za-z.'’-]+)*"), "什么"),
 )
-KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
+KANA_OR_HANGUL = re.compile(f"[{KANA}{HANGUL}]")
 ENDS = re.compile(r"[。．.!！?？;；\s]+$")
 MIN_CHARS = 6
 
