@@ -12,12 +12,11 @@ from qgrag.errors import ConfigError
 from qgrag.evaluation.answers.metrics import Language
 from qgrag.evaluation.runs.experiment import AnswerPlan, Models
 from qgrag.generation.answers import AnswerConfig
-from qgrag.llm.budget_stop import StopAtBudget
-from qgrag.llm.cached_model import CachedLanguageModel
+from qgrag.llm.cached_model import CachedLanguageModel, load_language_model
 from qgrag.llm.config import LLMConfig
-from qgrag.llm.load import load_language_model
 from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import Prompts
+from qgrag.llm.wrappers import StopAtBudget
 
 
 def add_answer_arguments(parser: ArgumentParser) -> None:

@@ -22,10 +22,10 @@ from qgrag.cli.show_results import show_answer
 from qgrag.errors import ConfigError
 from qgrag.generation.answers import AnswerConfig, AnswerWriter
 from qgrag.index.reader import Index
-from qgrag.llm.dry_run import DryRun
 from qgrag.llm.model import LanguageModel, StepEstimate
 from qgrag.llm.prompts import Prompts
 from qgrag.llm.usage import measure
+from qgrag.llm.wrappers import DryRun
 from qgrag.retrieval.registry import load_retriever
 
 EXAMPLES = """Ask an index questions and get answers from what it retrieves, with the chunks that they cite. With no

@@ -14,8 +14,8 @@ from qgrag.config import from_plain, load_yaml
 from qgrag.errors import InputError
 from qgrag.generation.subgraph_scores import SubgraphJudge
 from qgrag.index.reader import Index
+from qgrag.llm.cached_model import load_language_model
 from qgrag.llm.config import LLMConfig
-from qgrag.llm.load import load_language_model
 from qgrag.retrieval.methods.qmkgf.retriever import QMKGFConfig
 from qgrag.training.bridge_questions import bridge_questions
 from qgrag.training.gold_pairs import (

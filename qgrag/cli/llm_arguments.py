@@ -10,9 +10,8 @@ from jsonargparse import ArgumentParser, Namespace
 
 from qgrag.config import from_plain, load_yaml
 from qgrag.errors import ConfigError
-from qgrag.llm.cached_model import CachedLanguageModel
+from qgrag.llm.cached_model import CachedLanguageModel, load_language_model
 from qgrag.llm.config import LLMConfig
-from qgrag.llm.load import load_language_model
 from qgrag.llm.prompts import PromptConfig
 
 HOW_TO_NAME = "--llm-base-url and --llm-model, or --llm FILE.yaml"

@@ -15,8 +15,8 @@ from qgrag.cli.show import show_problems, write_rows
 from qgrag.errors import InputError
 from qgrag.evaluation.answers.broad_questions import LLMQuestionMaker, LocalQuestionMaker, QFSConfig, QuestionMaker
 from qgrag.evaluation.datasets import DATASETS, load_documents
-from qgrag.llm.budget_stop import StopAtBudget
 from qgrag.llm.prompts import Prompts
+from qgrag.llm.wrappers import StopAtBudget
 
 EXAMPLES = """Make questions that need an understanding of a whole corpus: for 5 kinds of user, 5 tasks each, and 5
 questions per task. A language model makes them if one is named, else rules do. The corpus needs no questions of its

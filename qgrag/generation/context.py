@@ -44,7 +44,7 @@ def build_context(result: RetrievalResult, max_passages: int, max_tokens: int) -
 
 
 def reader_views(evidence: Evidence) -> list[View]:
-    """The views that a record brings itself, else those that are made of it; those without a line are left out."""
+    """The views that a record carries, or the views that are made of it; a view without lines is left out."""
     views = graph_views(evidence) if evidence.context is None else evidence.context
     return [view for view in views if view.lines]
 

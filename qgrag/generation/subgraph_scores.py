@@ -39,7 +39,7 @@ class SubgraphJudge:
     """Marks how useful subgraphs are for a query. An empty subgraph gets zeros without being judged.
 
     Args:
-        max_triple_tokens: triples beyond so many tokens, by estimate, are left out; they should come best
+        max_triple_tokens: estimated tokens of the triples that are shown; triples beyond are left out; they should come best
             first.
     """
 

@@ -28,11 +28,11 @@ from qgrag.index.knowledge.build import KnowledgeGraphConfig
 from qgrag.index.query_graph import QueryGraphConfig
 from qgrag.index.reuse import CachedExtraction
 from qgrag.index.storage import read_table, write_table
-from qgrag.llm.budget_stop import StopAtBudget
 from qgrag.llm.cache import ResponseCache
-from qgrag.llm.load import load_language_model
+from qgrag.llm.cached_model import load_language_model
 from qgrag.llm.model import LanguageModel, StepEstimate
 from qgrag.llm.prompts import Prompts
+from qgrag.llm.wrappers import StopAtBudget
 
 FOLDER = "extracted"
 LLM_CACHE = ".llm-cache.sqlite"

@@ -1,4 +1,4 @@
-"""Every answer of a model, on disk before it is used, so that no run pays for the same answer twice."""
+"""Answers of a model, each on disk before it is used, so that no run pays for the same answer twice."""
 
 import hashlib
 import json
@@ -156,7 +156,7 @@ class ResponseCache:
                 return self._connection.execute(statement, values).fetchall()
             except sqlite3.DatabaseError as error:
                 raise ConfigError(
-                    f"response cache {self.path}: {error}; make room for it if its disk is full, else name another file"
+                    f"response cache {self.path}: {error}; make room for it if its disk is full, or name another file"
                 ) from error
 
     def close(self) -> None:

@@ -4,20 +4,20 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 
 from pydantic import BaseModel
 
-from qgrag.llm.backend import Backend
-from qgrag.llm.budget import Budget
+from qgrag.errors import ConfigError
+from qgrag.llm.backend import Backend, Budget
 from qgrag.llm.cache import ResponseCache, request_key
 from qgrag.llm.config import LLMConfig
 from qgrag.llm.interpret import interpret
-from qgrag.llm.model import StepEstimate
+from qgrag.llm.model import Batch, LanguageModel, StepEstimate
 from qgrag.llm.parsing import json_schema
 from qgrag.llm.prompts import fill_turn
-from qgrag.llm.records import Completion, Conversation, Message, Reply, Request
+from qgrag.llm.records import Completion, Message, Reply, Request
 from qgrag.llm.tokens import estimate_message_tokens
 from qgrag.llm.usage import Usage, active_meters
 from qgrag.progress import progress
@@ -29,13 +29,13 @@ ASKED_AGAIN_FOR = frozenset({"invalid", "cut_off", "repetition"})
 ANSWER_FAULTS = ASKED_AGAIN_FOR | {"empty"}
 
 
-class CachedLanguageModel:
+class CachedLanguageModel(LanguageModel):
     """A backend with a cache, validation of structured answers, and accounting.
 
     Args:
         config: sampling, how often to ask again, and limits.
         backend: who answers.
-        cache: where answers are kept; None asks for each anew, to measure.
+        cache: where answers are kept; None asks every time, for measurements.
     """
 
     def __init__(self, config: LLMConfig, backend: Backend, cache: ResponseCache | None = None) -> None:
@@ -62,50 +62,37 @@ class CachedLanguageModel:
         if self.cache is not None:
             self.cache.close()
 
-    def complete(
-        self,
-        conversations: Sequence[Conversation],
-        schema: type[BaseModel] | None = None,
-        *,
-        step: str,
-        owners: Sequence[str] = (),
-    ) -> list[Completion]:
-        """See `LanguageModel.complete`."""
+    def answer(self, batch: Batch) -> list[Completion]:
+        """See `LanguageModel.answer`."""
         started = time.monotonic()
-        account = _Account(step)
+        account = _Account(batch.step)
         try:
-            return self._complete(self._requests(conversations, schema, owners), schema, account)
+            return self._complete(self._requests(batch), batch.schema, account)
         finally:
             account.close(time.monotonic() - started)
 
-    def estimate(
-        self,
-        conversations: Sequence[Conversation],
-        schema: type[BaseModel] | None = None,
-        *,
-        step: str,
-        answer_tokens: int,
-    ) -> StepEstimate:
-        """See `LanguageModel.estimate`."""
-        distinct = {self._key(r): r for r in self._requests(conversations, schema, ())}
+    def forecast(self, batch: Batch, answer_tokens: int) -> StepEstimate:
+        """See `LanguageModel.forecast`."""
+        distinct = {self._key(r): r for r in self._requests(batch)}
         to_send = [r for key, r in distinct.items() if self.cache is None or self.cache.get(key) is None]
         return StepEstimate(
-            step,
+            batch.step,
             calls=len(to_send),
             cache_hits=len(distinct) - len(to_send),
             prompt_tokens=sum(estimate_message_tokens(r.messages) for r in to_send),
             completion_tokens=len(to_send) * min(answer_tokens, self.max_tokens),
         )
 
-    def _requests(
-        self, conversations: Sequence[Conversation], schema: type[BaseModel] | None, owners: Sequence[str]
-    ) -> list[Request]:
-        if owners and len(owners) != len(conversations):
-            raise ValueError(f"{len(conversations)} conversations but {len(owners)} owners; give one for each")
-        form = None if schema is None else json_schema(schema)
+    def _requests(self, batch: Batch) -> list[Request]:
+        form = None if batch.schema is None else json_schema(batch.schema)
         return [
-            Request(tuple(_sendable(m) for m in messages), self.config.sampling, form, owners[i] if owners else "")
-            for i, messages in enumerate(conversations)
+            Request(
+                tuple(_sendable(m) for m in messages),
+                self.config.sampling,
+                form,
+                batch.owners[i] if batch.owners else "",
+            )
+            for i, messages in enumerate(batch.conversations)
         ]
 
     def _complete(
@@ -139,8 +126,7 @@ class CachedLanguageModel:
         account: "_Account",
         round_: int,
     ) -> list[tuple[str, Completion]]:
-        """Each pending request's key and outcome: from the cache, or from the backend and then in the
-        cache."""
+        """The key and the outcome of each pending request: from the cache, or from the backend and then kept."""
         keys = [self._key(requests[i]) for i in pending]
         distinct = {key: requests[i] for key, i in zip(keys, pending)}
         outcome: dict[str, Completion] = {}
@@ -226,3 +212,32 @@ def _asking_again(request: Request, completion: Completion) -> Request:
 def _sendable(message: Message) -> Message:
     """The message without lone surrogates, which no endpoint can be sent."""
     return {**message, "content": message["content"].encode("utf-8", "replace").decode("utf-8")}
+
+
+def load_language_model(config: LLMConfig, cache: Path | None) -> CachedLanguageModel:
+    """The model that a configuration describes.
+
+    Args:
+        config: which model, and how it is asked.
+        cache: file for its answers, shared by every run that should not pay twice; None to ask anew each
+            time. Keys carry the name of the model: give each server a file of its own where servers use one name
+            for different models.
+
+    Raises:
+        ConfigError: OpenAI's own endpoint is meant and the environment has no key; or the cache is no such
+            file.
+        ModelNotFoundError: an in-process model's weights are not there.
+    """
+    if not config.model:
+        raise ConfigError("llm.model is empty: name the model that the endpoint serves, or a model folder")
+    return CachedLanguageModel(config, _backend(config), ResponseCache(cache) if cache is not None else None)
+
+
+def _backend(config: LLMConfig) -> Backend:
+    if config.backend == "openai":
+        from qgrag.llm.endpoint.backend import EndpointBackend
+
+        return EndpointBackend(config)
+    from qgrag.llm.in_process import InProcessBackend
+
+    return InProcessBackend(config)

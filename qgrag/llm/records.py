@@ -37,7 +37,7 @@ ErrorKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class CompletionError:
-    """Why one request gave nothing.
+    """Why a request has no usable answer.
 
     Args:
         kind: `request`, `rate_limit`, `server`, `timeout` and `connection` come from the endpoint; the others

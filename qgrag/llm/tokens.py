@@ -5,18 +5,18 @@ from collections.abc import Iterable
 
 from qgrag.llm.records import Message
 
-CHARACTERS_A_TOKEN = 4.0
+CHARACTERS_PER_TOKEN = 4.0
 MESSAGE_OVERHEAD = 4
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a text has: one for each character of a script without spaces, else one for four.
+    """About how many tokens a text has: one per character of a script without spaces, one per four other characters.
 
     >>> estimate_tokens("How many tokens are these?"), estimate_tokens("李华昨天来了")
     (7, 6)
     """
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in text)
-    return wide + -int(-(len(text) - wide) // CHARACTERS_A_TOKEN)
+    return wide + -int(-(len(text) - wide) // CHARACTERS_PER_TOKEN)
 
 
 def estimate_message_tokens(messages: Iterable[Message]) -> int:
@@ -25,8 +25,7 @@ def estimate_message_tokens(messages: Iterable[Message]) -> int:
 
 
 def within_tokens(lines: Iterable[str], max_tokens: int) -> str:
-    """The first lines that together keep within so many tokens by estimate, at least one, joined by line
-    breaks."""
+    """The first lines whose estimated tokens together are at most `max_tokens`, joined by line breaks; at least one."""
     kept: list[str] = []
     spent = 0
     for line in lines:

@@ -35,7 +35,7 @@ class EmbedderConfig:
         passage_prompt: text put before each window of a passage.
         device: `auto`, or a torch device such as `cpu` or `cuda:1`.
         dtype: weights and activations of the model; vectors are always float32.
-        batch_size: windows a forward pass.
+        batch_size: windows per forward pass.
     """
 
     model: str = "sentence-transformers/all-MiniLM-L6-v2"

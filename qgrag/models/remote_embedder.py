@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 
 from qgrag.errors import ConfigError
-from qgrag.llm.endpoint_errors import Fault
-from qgrag.llm.endpoint_session import EndpointSession, UnusableAnswerError
+from qgrag.llm.endpoint.faults import Fault
+from qgrag.llm.endpoint.session import EndpointSession, OpenCall, OpenCalls, UnusableAnswerError
 from qgrag.llm.errors import LLMUnavailableError
-from qgrag.llm.open_calls import OpenCall, OpenCalls
 from qgrag.llm.tokens import estimate_tokens
 from qgrag.models.remote_embedder_config import RemoteEmbedderConfig
 from qgrag.progress import progress

@@ -16,7 +16,7 @@ class RemoteEmbedderConfig:
         query_prompt: text put before each query.
         passage_prompt: text put before each passage.
         dimensions: asks for shorter vectors, where the model has them; None for its own length.
-        batch_size: texts a request.
+        batch_size: texts per request.
         pace: concurrency, rates, retries and timeouts.
     """
 

@@ -23,9 +23,9 @@ from qgrag.generation.pairwise import PairwiseJudge
 from qgrag.index.config import IndexConfig
 from qgrag.index.manifest import read_manifest
 from qgrag.index.reader import Index
-from qgrag.llm.budget_stop import StopAtBudget
-from qgrag.llm.load import load_language_model
+from qgrag.llm.cached_model import load_language_model
 from qgrag.llm.model import LanguageModel, model_settings
+from qgrag.llm.wrappers import StopAtBudget
 from qgrag.models.embedder import Embedder, LocalEmbedder
 from qgrag.reproduce.datasets import drawn_dataset
 from qgrag.reproduce.recipe import METEOR, Recipe, Row

@@ -52,7 +52,7 @@ def extract(call: Call) -> Answer:
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "QGRAG_LLM_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("qgrag.llm.pacing.BACKOFF_BASE_SECONDS", 0.01)
+    monkeypatch.setattr("qgrag.llm.endpoint.pacing.BACKOFF_BASE_SECONDS", 0.01)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def quick_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qgrag.llm.pacing.BACKOFF_BASE_SECONDS", 0.01)
+    monkeypatch.setattr("qgrag.llm.endpoint.pacing.BACKOFF_BASE_SECONDS", 0.01)
 
 
 @pytest.fixture(autouse=True)

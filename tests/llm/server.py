@@ -10,9 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from qgrag.llm.cached_model import CachedLanguageModel
+from qgrag.llm.cached_model import CachedLanguageModel, load_language_model
 from qgrag.llm.config import LLMConfig, Pace, Sampling
-from qgrag.llm.load import load_language_model
 from qgrag.llm.records import Message
 
 
@@ -181,5 +180,5 @@ def connected(
 
 
 def asking(*texts: str) -> list[list[Message]]:
-    """One conversation a text."""
+    """One conversation per text."""
     return [[{"role": "user", "content": text}] for text in texts]

@@ -208,7 +208,7 @@ import signal
 import sys
 from pathlib import Path
 from qgrag.llm.config import LLMConfig, Pace
-from qgrag.llm.load import load_language_model
+from qgrag.llm.cached_model import load_language_model
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background hands on a deaf ear
 config = LLMConfig(model="stub", base_url=sys.argv[1], pace=Pace(concurrency=2))
 model = load_language_model(config, Path(sys.argv[2]))

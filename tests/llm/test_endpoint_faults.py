@@ -130,7 +130,7 @@ def test_a_timeout_is_an_error_of_its_item() -> None:
 def test_silence_is_explained(caplog: pytest.LogCaptureFixture) -> None:
     explained = threading.Event()
     caplog.handler.addFilter(lambda record: explained.set() or True)
-    with caplog.at_level(logging.WARNING, "qgrag.llm.open_calls"):
+    with caplog.at_level(logging.WARNING, "qgrag.llm.endpoint.session"):
         ask(lambda call: Answer(body=say("x").body, wait=explained), "q", pace=Pace(quiet_seconds=0.1))
     assert any("1 calls are open, the oldest: chunk q" in record.message for record in caplog.records)
     assert any("(awaits its answer)" in record.message for record in caplog.records)
@@ -148,7 +148,7 @@ def test_a_silence_of_our_own_making_is_explained(pace: Pace, words: str, caplog
         return fail(429, "slow down", retry_after="1") if "429" in words and call.number == 0 else say("x")
 
     texts = ("q",) if pace.requests_per_minute is None else ("q", "r")
-    with caplog.at_level(logging.WARNING, "qgrag.llm.open_calls"):
+    with caplog.at_level(logging.WARNING, "qgrag.llm.endpoint.session"):
         completions, _ = ask(behave, *texts, pace=pace)
     assert all(c.text == "x" for c in completions)
     assert any(words in record.message for record in caplog.records)
@@ -221,7 +221,7 @@ def test_sampling_that_a_model_does_not_take_is_left_out(caplog: pytest.LogCaptu
     assert [c.text for c in completions] == ["x", "x"]
     assert len(calls) == 4
     assert calls[-1].body["seed"] == 0
-    assert sum("takes no temperature of ours" in record.message for record in caplog.records) == 1
+    assert sum("refuses the field temperature" in record.message for record in caplog.records) == 1
 
 
 def fail_about(name: str) -> Answer:

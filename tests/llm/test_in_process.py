@@ -16,15 +16,13 @@ from qgrag.corpus.records import Chunk
 from qgrag.errors import ModelNotFoundError
 from qgrag.extraction.facts.llm_triples import LLMTripleExtractor
 from qgrag.generation.answers import AnswerWriter
-from qgrag.llm.cached_model import CachedLanguageModel
+from qgrag.llm.cached_model import CachedLanguageModel, load_language_model
 from qgrag.llm.config import InProcess, LLMConfig, Sampling
 from qgrag.llm.errors import LLMUnavailableError
-from qgrag.llm.in_process import InProcessBackend
-from qgrag.llm.load import load_language_model
+from qgrag.llm.in_process import InProcessBackend, Weights, find_weights
 from qgrag.llm.prompts import PromptConfig, Prompts
 from qgrag.llm.records import Message, Request
 from qgrag.llm.usage import measure
-from qgrag.llm.weights import Weights, find_weights
 from qgrag.retrieval.results import Hit, RetrievalResult
 from tests.llm.server import asking
 
@@ -166,7 +164,7 @@ def test_where_weights_are_looked_for(tmp_path: Path) -> None:
 
 def test_an_endpoint_needs_no_torch() -> None:
     code = (
-        "import sys; from qgrag.llm.config import LLMConfig; from qgrag.llm.load import load_language_model;"
+        "import sys; from qgrag.llm.config import LLMConfig; from qgrag.llm.cached_model import load_language_model;"
         "load_language_model(LLMConfig(model='m', base_url='http://127.0.0.1:1/v1'), None);"
         "assert not {'torch', 'transformers'} & set(sys.modules)"
     )

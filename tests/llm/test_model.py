@@ -7,9 +7,9 @@ from pydantic import BaseModel
 
 from qgrag.config import from_plain
 from qgrag.errors import ConfigError
-from qgrag.llm.budget import Budget
+from qgrag.llm.backend import Budget
+from qgrag.llm.cached_model import load_language_model
 from qgrag.llm.config import LLMConfig, Pace, Sampling
-from qgrag.llm.load import load_language_model
 from qgrag.llm.prompts import PromptConfig
 from qgrag.llm.usage import Meter, Usage, measure
 from tests.llm.server import Answer, Call, asking, connected, fail, say, serving

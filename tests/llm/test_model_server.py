@@ -21,10 +21,9 @@ from pydantic import BaseModel
 from qgrag.corpus.records import Chunk
 from qgrag.extraction.facts.llm_triples import LLMTripleExtractor
 from qgrag.generation.answers import AnswerWriter
-from qgrag.llm.cached_model import CachedLanguageModel
+from qgrag.llm.cached_model import CachedLanguageModel, load_language_model
 from qgrag.llm.config import LLMConfig, Pace, Sampling
 from qgrag.llm.in_process import InProcessBackend
-from qgrag.llm.load import load_language_model
 from qgrag.llm.usage import measure
 from qgrag.retrieval.results import Hit, RetrievalResult
 from tests.llm.server import asking

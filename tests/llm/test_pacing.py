@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qgrag.llm.pacing import BACKOFF_CAP_SECONDS, Pacer, parse_retry_after, retry_delay
+from qgrag.llm.endpoint.pacing import BACKOFF_CAP_SECONDS, Pacer, parse_retry_after, retry_delay
 from qgrag.llm.tokens import estimate_message_tokens, estimate_tokens
 
 
@@ -67,7 +67,7 @@ def test_any_retry_after_is_a_wait_or_none(header: str) -> None:
 
 
 def test_backoff_grows_and_has_a_ceiling(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qgrag.llm.pacing.BACKOFF_BASE_SECONDS", 1.0)
+    monkeypatch.setattr("qgrag.llm.endpoint.pacing.BACKOFF_BASE_SECONDS", 1.0)
     rng = random.Random(0)
     for attempt in range(3):
         delays = [retry_delay(attempt, None, rng) for _ in range(50)]

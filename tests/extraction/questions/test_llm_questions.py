@@ -10,9 +10,9 @@ from qgrag.corpus.records import Chunk
 from qgrag.errors import ConfigError
 from qgrag.extraction.questions.llm_questions import TOKENS_PER_PAIR, LLMQuestionGenerator
 from qgrag.extraction.records import QuestionAnswer
+from qgrag.llm.cached_model import load_language_model
 from qgrag.llm.config import LLMConfig, Pace, Sampling
 from qgrag.llm.errors import LLMUnavailableError
-from qgrag.llm.load import load_language_model
 from qgrag.llm.prompts import PromptConfig, Prompts
 from tests.llm.server import Answer, Call, connected, fail, say, serving
 

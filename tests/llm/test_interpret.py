@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qgrag.llm.text import find_repetition, strip_reasoning
+from qgrag.llm.interpret import find_repetition, strip_reasoning
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 import openai
 
-from qgrag.llm.pacing import parse_retry_after
+from qgrag.llm.endpoint.pacing import parse_retry_after
 from qgrag.llm.records import CompletionError, ErrorKind
 
 ATTEMPT_ERRORS = (openai.APIError, TimeoutError, json.JSONDecodeError, UnicodeDecodeError)
@@ -53,7 +53,7 @@ class Fault:
 
 
 def classify(error: Exception, seconds: float, key: str = "") -> Fault:
-    """The meaning of one of `ATTEMPT_ERRORS`, which a request ended with after so many seconds.
+    """The meaning of one of `ATTEMPT_ERRORS`, with which a request ended after `seconds`.
 
     The key is taken out of the message, should the endpoint repeat it.
     """

@@ -9,7 +9,7 @@ RETRY_AFTER_CAP_SECONDS = 600.0
 
 
 class Pacer:
-    """Spreads requests evenly to a rate of requests and tokens a minute.
+    """Spreads requests evenly to a rate of requests and tokens per minute.
 
     Each request books its share of a minute (60 / rate seconds, and 60 * tokens / rate) after the one
     before it: the generic cell rate algorithm with a burst of one (ITU-T I.371).
@@ -21,7 +21,7 @@ class Pacer:
         self._free = float("-inf")
 
     def book(self, now: float, tokens: int) -> float:
-        """Seconds to wait from `now` before a request of so many tokens may go."""
+        """Seconds to wait from `now` before a request of `tokens` tokens may go."""
         start = max(now, self._free)
         self._free = start + self._share(1, tokens)
         return start - now
@@ -41,7 +41,7 @@ class Pacer:
 
 
 def retry_delay(attempt: int, retry_after: float | None, rng: random.Random) -> float:
-    """Seconds before attempt `attempt` + 1 (from 0): what the endpoint asked for, else full-jitter backoff.
+    """Seconds before attempt `attempt` + 1 (from 0): what the endpoint asked for, or backoff with jitter.
 
     Backoff is uniform in [c/2, c] with c = min(cap, base * 2^attempt), so that many clients do not return
     at once.

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from qgrag.llm.endpoint_errors import Fault
+from qgrag.llm.endpoint.faults import Fault
 from qgrag.llm.records import Reply, Request
 from qgrag.llm.tokens import estimate_message_tokens, estimate_tokens
 

@@ -9,17 +9,15 @@ from typing import Any
 
 import openai
 
-from qgrag.llm.backend import OnReply, over_budget
-from qgrag.llm.budget import Budget
+from qgrag.llm.backend import Budget, OnReply, over_budget
 from qgrag.llm.config import LLMConfig
-from qgrag.llm.endpoint_errors import Fault, classify
-from qgrag.llm.endpoint_form import RequestForm
-from qgrag.llm.endpoint_reply import read_response
-from qgrag.llm.endpoint_session import EndpointSession, UnusableAnswerError
+from qgrag.llm.endpoint.faults import Fault, classify
+from qgrag.llm.endpoint.forms import Ladder, RequestForm, ignores_format
+from qgrag.llm.endpoint.replies import read_response
+from qgrag.llm.endpoint.session import EndpointSession, OpenCall, OpenCalls, UnusableAnswerError
 from qgrag.llm.errors import LLMUnavailableError
-from qgrag.llm.open_calls import OpenCall, OpenCalls
 from qgrag.llm.records import Reply, Request
-from qgrag.llm.structured import Ladder, Rung, ignores_format, with_format
+from qgrag.llm.structured import Rung, with_format
 from qgrag.llm.tokens import estimate_message_tokens
 
 logger = logging.getLogger(__name__)
