@@ -100,7 +100,7 @@ class AnswerWriter:
         self.prompts = prompts or Prompts()
 
     def __call__(self, results: Sequence[RetrievalResult]) -> list[Answer]:
-        """One answer a result, in order. A result without hits and views is not asked about.
+        """One answer per result, in order. A result without hits and views gets no request.
 
         Raises:
             LLMUnavailableError: the model cannot be used at all.

@@ -25,8 +25,8 @@ class Context:
 def build_context(result: RetrievalResult, max_passages: int, max_tokens: int) -> Context:
     """Number the best hits of a result and set the retriever's views beside them.
 
-    Views come first and get at most half of the tokens; then hits follow until the rest is used up, by
-    estimate. The first hit is there in any case, so a chunk should be smaller than `max_tokens`.
+    Views come first and get at most half of the estimated tokens. Hits follow until the rest is used up. The first
+    hit is always there, so a chunk should be smaller than `max_tokens`.
     """
     views = _views(reader_views(result.evidence), max_tokens // 2)
     room = max_tokens - estimate_tokens(views)

@@ -39,8 +39,7 @@ class SubgraphJudge:
     """Marks how useful subgraphs are for a query. An empty subgraph gets zeros without being judged.
 
     Args:
-        max_triple_tokens: estimated tokens of the triples that are shown; triples beyond are left out; they should come best
-            first.
+        max_triple_tokens: limit on the estimated tokens of the triples; the last ones beyond it are left out.
     """
 
     step = "judge_subgraph"

@@ -13,7 +13,7 @@ from qgrag.errors import ConfigError, InputError
 from qgrag.models.reward_checkpoint import Encoder, RewardCheckpoint, read_checkpoint, write_checkpoint
 
 BLUR = 0.05
-"""Cosines that differ by so much differ by a factor e in the attention that an untrained `product` model gives them."""
+"""Two cosines this far apart differ by a factor e in the attention that an untrained `product` model gives them."""
 
 
 @dataclass(frozen=True)
