@@ -63,7 +63,8 @@ def run(arguments: Sequence[str]) -> int:
     console = Console()
     check_output_folder(args.out)
     corpus = read_corpus(Path(args.documents), format=args.format, encoding=args.encoding, on_error=args.on_error)
-    show_problems(console, corpus.problems)
+    show_problems(console, corpus.errors, "broken", most=len(corpus.errors))
+    show_problems(console, [problem for problem in corpus.problems if problem.kind != "error"])
     if args.dry_run:
         show_plan(console, plan_index(corpus.documents, args.out, config, llm_cache=not args.no_cache))
         return PARTLY if corpus.errors else DONE
