@@ -17,7 +17,6 @@ from qgrag.cli.show_build import show_plan, show_report
 from qgrag.cli.unfinished import keep_unfinished
 from qgrag.corpus.readers import read_corpus
 from qgrag.errors import ConfigError
-from qgrag.index.builder import build_index, plan_index
 from qgrag.index.config import IndexConfig
 
 EXAMPLES = """Build an index from documents, or bring the index in OUT up to date. Only what is new is processed, and
@@ -59,6 +58,8 @@ def run(arguments: Sequence[str]) -> int:
     parser = make_parser()
     validate_config_files(arguments, IndexConfig)
     args = parser.instantiate_classes(parser.parse_args(arguments))
+    from qgrag.index.builder import build_index, plan_index
+
     config = config_from(args)
     console = Console()
     check_output_folder(args.out)

@@ -11,7 +11,8 @@ from qgrag.cli.parsing import command_parser
 from qgrag.cli.show import show_extraction, show_usage
 from qgrag.cli.unfinished import show_unfinished
 from qgrag.evaluation.runs.run_folder import ANSWERS_PATTERN, SETTINGS_FILE, RunFolder
-from qgrag.index.reader import Index
+from qgrag.index.manifest import read_manifest
+from qgrag.index.storage import verify_files
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -24,14 +25,14 @@ def run(arguments: Sequence[str]) -> int:
     if (folder / SETTINGS_FILE).is_file():
         show_run(console, folder)
         return 0
-    index = Index.open(folder, verify=False)
+    manifest = read_manifest(folder)
+    verify_files(folder / manifest.generation, manifest.files, digests=False)
     if args.config:
         import yaml
 
-        console.print(yaml.safe_dump(index.manifest.config, sort_keys=False, allow_unicode=True), end="")
+        console.print(yaml.safe_dump(manifest.config, sort_keys=False, allow_unicode=True), end="")
         return 0
-    manifest = index.manifest
-    table = Table(title=escape(str(index.path)), title_justify="left", show_header=False)
+    table = Table(title=escape(args.index), title_justify="left", show_header=False)
     table.add_row("format", f"{manifest.format} {manifest.version}, written by qgrag {manifest.qgrag}")
     model = manifest.embedder
     table.add_row("embedder", escape(f"{model['name']}, {model['dimension']} dimensions, {model['fingerprint']}"))

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from qgrag.llm.model import StepEstimate
+if TYPE_CHECKING:
+    from qgrag.llm.model import StepEstimate
 
 
 def show_problems(console: Console, problems: Sequence[object], label: str = "left out", most: int = 20) -> None:
@@ -34,7 +35,7 @@ def show_usage(console: Console, usage: Mapping[str, Mapping[str, float]], title
     console.print(table)
 
 
-def show_estimates(console: Console, estimates: Sequence[StepEstimate]) -> None:
+def show_estimates(console: Console, estimates: "Sequence[StepEstimate]") -> None:
     """One row per step that would ask a language model; nothing if none would."""
     if not estimates:
         return

@@ -1,14 +1,18 @@
 """What was retrieved for a question, and its answer, on the terminal."""
 
+from typing import TYPE_CHECKING
+
 from rich.console import Console
 from rich.markup import escape
 
-from qgrag.generation.answers import Answer
 from qgrag.retrieval.evidence.explain import explain as explain_result
-from qgrag.retrieval.results import RetrievalResult
+
+if TYPE_CHECKING:
+    from qgrag.generation.answers import Answer
+    from qgrag.retrieval.results import RetrievalResult
 
 
-def show_result(console: Console, result: RetrievalResult, *, explain: bool) -> None:
+def show_result(console: Console, result: "RetrievalResult", *, explain: bool) -> None:
     if explain:
         console.print(f"\n{explain_result(result)}", markup=False, highlight=False, soft_wrap=True)
         return
@@ -25,7 +29,7 @@ def show_result(console: Console, result: RetrievalResult, *, explain: bool) -> 
         console.print(f"     {escape(text[:240])}{'…' if len(text) > 240 else ''}", highlight=False)
 
 
-def show_answer(console: Console, answer: Answer | None, result: RetrievalResult, *, explain: bool) -> None:
+def show_answer(console: Console, answer: "Answer | None", result: "RetrievalResult", *, explain: bool) -> None:
     """The answer and what it cites; the evidence where that is asked for or nothing is cited."""
     if answer is not None:
         console.print(f"\n[bold]{escape(answer.query)}[/]", highlight=False)

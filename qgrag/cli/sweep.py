@@ -16,7 +16,6 @@ from qgrag.evaluation.metrics import DEFAULT_KS
 from qgrag.evaluation.plots import plot_sweeps
 from qgrag.evaluation.sweep.points import named_sweeps, with_device
 from qgrag.evaluation.sweep.report import sweep_table
-from qgrag.evaluation.sweep.running import run_sweep
 
 EXAMPLES = """Measure one retriever over ranges of its parameters, as in the panels of QCG-RAG's figures 3 to 6.
 Each value is compared with the sweep's base on the same questions. The base is the first value, or the one that `base`
@@ -42,6 +41,8 @@ def make_parser() -> ArgumentParser:
 
 def run(arguments: Sequence[str]) -> int:
     args = make_parser().parse_args(list(arguments))
+    from qgrag.evaluation.sweep.running import run_sweep
+
     console = Console()
     check_output_folder(args.out)
     values = load_yaml(Path(args.config))

@@ -5,8 +5,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from markdown_it import MarkdownIt
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
 
 MAX_HEADER_CHARACTERS = 500
 MIN_ROWS = 3
@@ -64,5 +67,7 @@ def _rows_of_cells(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 @lru_cache(maxsize=1)
-def _parser() -> MarkdownIt:
+def _parser() -> "MarkdownIt":
+    from markdown_it import MarkdownIt
+
     return MarkdownIt("commonmark").enable("table").disable("inline")

@@ -9,17 +9,12 @@ because recall and nDCG otherwise know only the gold that was retrieved.
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
-
-import torch
-from torch import Tensor
-from torchmetrics.functional.retrieval import (
-    retrieval_normalized_dcg,
-    retrieval_precision,
-    retrieval_recall,
-    retrieval_reciprocal_rank,
-)
+from typing import TYPE_CHECKING
 
 from qgrag.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 DEFAULT_KS = (1, 2, 5, 8, 10)
 GOLD, OTHER, REPEATED = range(3)
@@ -102,6 +97,14 @@ def _places(ranking: Sequence[Sequence[str]], groups: Mapping[str, int]) -> tupl
 @lru_cache(maxsize=1 << 16)
 def _measure(places: tuple[int, ...], missing: int, ks: tuple[int, ...]) -> dict[str, float]:
     """The metrics of a ranking that lacks `missing` gold documents; few patterns serve many questions."""
+    import torch
+    from torchmetrics.functional.retrieval import (
+        retrieval_normalized_dcg,
+        retrieval_precision,
+        retrieval_recall,
+        retrieval_reciprocal_rank,
+    )
+
     depth = ks[-1]
     relevant = torch.zeros(depth + missing, dtype=torch.bool)
     relevant[: len(places)] = torch.tensor(places) == GOLD
@@ -123,6 +126,8 @@ def _measure(places: tuple[int, ...], missing: int, ks: tuple[int, ...]) -> dict
     return {name: values[name] for name in metric_names(ks)}
 
 
-def _descending(n: int) -> Tensor:
+def _descending(n: int) -> "Tensor":
     """n distinct positive scores that fall with the rank, [n]."""
+    import torch
+
     return 1.0 / torch.arange(1, n + 1)

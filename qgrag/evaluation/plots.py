@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle, product
 from pathlib import Path
-from typing import Any
-
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from qgrag.evaluation.runs.sets import MEAN, SetsSummary
 from qgrag.evaluation.runs.summary import Summary
 from qgrag.evaluation.whole_file import whole_file
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Okabe and Ito's palette, told apart in all common forms of colour blindness, without its yellow, which is
 # too light for lines on white.
@@ -30,8 +30,7 @@ def plot_recall(summary: Summary, path: Path) -> None:
     """
     ks = summary.settings["ks"]
     shown = summary.shown_groups()
-    figure = Figure(figsize=(4.6 * len(shown), 4.2), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _figure((4.6 * len(shown), 4.2))
     axes: Sequence[Axes] = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
     for ax, group in zip(axes, shown):
         ends = {}
@@ -55,7 +54,17 @@ def plot_recall(summary: Summary, path: Path) -> None:
         figure.savefig(aside, format="png")
 
 
-def _label_ends(ax: Axes, ends: dict[str, tuple[float, str]], k: int) -> None:
+def _figure(size: tuple[float, float]) -> "Figure":
+    """An empty figure that needs no display; matplotlib is imported here alone, since it is slow to import."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _label_ends(ax: "Axes", ends: dict[str, tuple[float, str]], k: int) -> None:
     """Names right of their lines' ends, moved apart where they would overlap."""
     ordered = sorted(ends.items(), key=lambda item: item[1][0])
     heights = spread([height for _, (height, _) in ordered], LABEL_GAP)
@@ -94,8 +103,7 @@ def plot_sets(summary: SetsSummary, path: Path) -> None:
     """
     sets = [*summary.questions, MEAN]
     width = 1.6 + len(sets) * max(0.6, 0.14 * len(summary.retrievers))
-    figure = Figure(figsize=(width + 1.6, 3.4 * len(summary.metrics)), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _figure((width + 1.6, 3.4 * len(summary.metrics)))
     axes: Sequence[Axes] = list(figure.subplots(len(summary.metrics), 1, sharex=True, squeeze=False).flat)
     step = 0.8 / max(1, len(summary.retrievers))
     for ax, metric in zip(axes, summary.metrics):
@@ -131,8 +139,7 @@ def plot_sweeps(panels: Sequence[tuple[Rows, str, str]], path: Path, title: str)
         path: PNG file, written whole or not at all.
         title: above all.
     """
-    figure = Figure(figsize=(4.4 * len(panels), 4.0), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _figure((4.4 * len(panels), 4.0))
     axes: Sequence[Axes] = figure.subplots(1, len(panels), squeeze=False)[0]
     for ax, (rows, group, metric) in zip(axes, panels, strict=True):
         _panel(ax, [row for row in rows if row["group"] == group], metric)
@@ -142,7 +149,7 @@ def plot_sweeps(panels: Sequence[tuple[Rows, str, str]], path: Path, title: str)
         figure.savefig(aside, format="png")
 
 
-def _panel(ax: Axes, rows: Rows, metric: str) -> None:
+def _panel(ax: "Axes", rows: Rows, metric: str) -> None:
     """One line per value of the series; error bars in place of lines where the values are names."""
     numeric = all(isinstance(row["value"], int | float) for row in rows)
     ticks = _distinct(row["value"] for row in rows)

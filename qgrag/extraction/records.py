@@ -8,6 +8,9 @@ from qgrag.corpus.records import Chunk
 
 T = TypeVar("T")
 
+ALSO_CALLED = "also called"
+"""Relation of a name to another under which its own text speaks of it; the graph makes both one entity there."""
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionAnswer:

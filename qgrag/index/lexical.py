@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import bm25s
 import numpy as np
 import torch
 from torch import Tensor
@@ -63,6 +62,8 @@ class LexicalIndex:
         if not vocabulary:
             empty = torch.empty(0)
             return cls({}, empty, empty.int(), torch.zeros(1, dtype=torch.long), len(texts))
+        import bm25s
+
         model = bm25s.BM25(method="lucene", k1=config.k1, b=config.b)
         ids = [np.array([vocabulary[t] for t in ts], dtype=np.int32) for ts in tokenised]
         model.index((ids, vocabulary), create_empty_token=False, show_progress=False)

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import regex
 import Stemmer
-from bm25s.stopwords import STOPWORDS_EN
 
 from qgrag.corpus.scripts import SOUTHEAST_ASIAN, UNSPACED
 from qgrag.corpus.searchable import searchable
@@ -15,11 +14,15 @@ from qgrag.corpus.searchable import searchable
 TOKENISER = 2
 """Version of `terms`. An index keeps the version that made its postings, and its queries are cut by the same one."""
 
+_LUCENE_WORDS = (
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
+    "to was will with"
+)
 _QUESTION_WORDS = (
     "what who whom whose when where which why how do does did have has had can could should would about from been "
     "being were so i me my you your he him his she her we us our its them"
 )
-STOP_WORDS = frozenset(STOPWORDS_EN) | frozenset(_QUESTION_WORDS.split())
+STOP_WORDS = frozenset(_LUCENE_WORDS.split()) | frozenset(_QUESTION_WORDS.split())
 
 _WORD = rf"[[\p{{L}}\p{{N}}]--[{UNSPACED}]][[\p{{L}}\p{{N}}\p{{M}}]--[{UNSPACED}]]*"
 _RUNS = regex.compile(

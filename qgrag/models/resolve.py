@@ -3,6 +3,7 @@
 import importlib.util
 import logging
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +59,11 @@ def resolve_model(name: str) -> Path:
 
 
 def _from_cache(name: str) -> Path | None:
+    from huggingface_hub import constants
+
+    published = re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) is not None
+    if published and not (Path(constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}").is_dir():
+        return None
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 

@@ -11,8 +11,6 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
-from torchmetrics.functional.text import rouge_score, sacre_bleu_score, squad
-
 from qgrag.errors import InputError, MissingComponentError, MissingExtraError
 from qgrag.evaluation.datasets.records import Question
 
@@ -66,6 +64,8 @@ def answer_metrics(prediction: str, references: Sequence[str], language: Languag
     Raises:
         InputError: there is no reference, or the language is unknown.
     """
+    from torchmetrics.functional.text import sacre_bleu_score
+
     if not references:
         raise InputError("an answer needs at least one reference to be compared with")
     if language not in BLEU_TOKENIZERS:
@@ -107,6 +107,8 @@ def _is_chinese(character: str) -> bool:
 
 def _squad(given: str, accepted: Sequence[str]) -> tuple[float, float]:
     """Exact match and F1 of the best reference."""
+    from torchmetrics.functional.text import squad
+
     if not words(given):
         bare = _bare_words(given)
         same = float(bool(bare) and bare in map(_bare_words, accepted))
@@ -119,6 +121,8 @@ def _squad(given: str, accepted: Sequence[str]) -> tuple[float, float]:
 
 def _rouge(given: str, accepted: Sequence[str], language: Language) -> dict[str, float]:
     """Best F-measure over the references for each kind of ROUGE, and precision and recall of that ROUGE-1."""
+    from torchmetrics.functional.text import rouge_score
+
     normalizer, tokenizer = (str, str.split) if language == "zh" else (None, None)
     scores = [
         rouge_score(given, reference, rouge_keys=ROUGE_KEYS, normalizer=normalizer, tokenizer=tokenizer)

@@ -30,9 +30,7 @@ from qgrag.evaluation.runs.sets import SetsSummary, shown_metrics, summarise_set
 from qgrag.evaluation.runs.summary import Summary
 from qgrag.generation.answers import AnswerConfig, AnswerWriter
 from qgrag.generation.correctness import CorrectnessJudge
-from qgrag.generation.local_answers import LocalAnswerWriter
 from qgrag.generation.pairwise import PairwiseJudge
-from qgrag.index.builder import build_index
 from qgrag.index.config import IndexConfig
 from qgrag.index.documents import DocumentSet, compare
 from qgrag.index.reader import Index
@@ -219,6 +217,8 @@ def evaluate_answers(
     judge, prompts = models.judge, _own_prompts(models.prompts)
     write: Writer
     if plan.reader == "local" or models.reader is None:
+        from qgrag.generation.local_answers import LocalAnswerWriter
+
         write = LocalAnswerWriter(index.embedder.encode_queries, plan.config)
         reader: Mapping[str, str] | str = plan.reader
     else:
@@ -307,6 +307,8 @@ def _index_of(
     RunFolder(folder.parent).check(
         {"dataset": dataset_settings(dataset), "config": {"index": config.identity(), "limit": source.limit}}
     )
+    from qgrag.index.builder import build_index
+
     report = build_index(dataset.documents, folder, config)
     index = Index.open(folder, device=experiment.device)
     return index, {f"index: {stage}": spent for stage, spent in report.seconds.items()}

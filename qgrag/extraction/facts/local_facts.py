@@ -12,9 +12,9 @@ from qgrag.extraction.chat import Turn, chat_turns, speakers, spoken_name
 from qgrag.extraction.cjk_names import cjk_names
 from qgrag.extraction.facts.dependency_triples import DependencyTriples
 from qgrag.extraction.facts.sentence_facts import Sentence, descriptions, sentence_at, title_links
-from qgrag.extraction.facts.title_names import ALSO_CALLED, Topic, with_title
+from qgrag.extraction.facts.title_names import Topic, with_title
 from qgrag.extraction.name_spans import NameSpan, name_spans
-from qgrag.extraction.records import Extracted, Facts, Mention, Triple
+from qgrag.extraction.records import ALSO_CALLED, Extracted, Facts, Mention, Triple
 from qgrag.extraction.spacy_pipeline import DEFAULT_PIPELINE, load_pipeline, parse
 from qgrag.names.titles import base_name
 from qgrag.names.vocabulary import VALUE_TYPES

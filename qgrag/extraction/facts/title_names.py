@@ -10,9 +10,6 @@ from qgrag.names.matching import NameMatcher
 from qgrag.names.titles import base_name, head_name
 from qgrag.names.vocabulary import PARTICLES
 
-ALSO_CALLED = "also called"
-"""Relation of a name to another under which its own text speaks of it; the graph makes both one entity there."""
-
 _SHORT_FORM_TYPES = frozenset(("PERSON", "OTHER", "ORG"))
 _LEAD_TOKENS = 6
 

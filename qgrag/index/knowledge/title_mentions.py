@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from qgrag.corpus.records import Chunk
-from qgrag.extraction.facts.title_names import ALSO_CALLED
-from qgrag.extraction.records import Description, Facts, Mention, Triple
+from qgrag.extraction.records import ALSO_CALLED, Description, Facts, Mention, Triple
 from qgrag.names.cleaning import clean_name
 from qgrag.names.forms import NameToken, name_tokens, without_spaces
 from qgrag.names.keys import NameKeys

@@ -6,8 +6,7 @@ from qgrag.corpus.records import Chunk
 from qgrag.errors import ConfigError
 from qgrag.extraction.chat import chat_turns, spoken_name
 from qgrag.extraction.facts.local_facts import LocalFactExtractor, LocalFactExtractorConfig
-from qgrag.extraction.facts.title_names import ALSO_CALLED
-from qgrag.extraction.records import Extracted, Facts
+from qgrag.extraction.records import ALSO_CALLED, Extracted, Facts
 
 CHAT = """Time: 20240102_10:00
 MinaPark: Did the parcel from Lisbon arrive?

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from qgrag.corpus.records import Chunk
 from qgrag.errors import ConfigError, IndexFormatError
-from qgrag.extraction.facts.title_names import ALSO_CALLED
-from qgrag.extraction.records import Description, Facts, Mention, Triple
+from qgrag.extraction.records import ALSO_CALLED, Description, Facts, Mention, Triple
 from qgrag.index.knowledge.build import (
     MAY_BE,
     KnowledgeGraph,
