@@ -19,7 +19,7 @@ ROOMS = [
     "reproduce",
     "cli",
 ]
-SHARED = {"errors", "config", "progress", "lazy", "demo"}
+SHARED = {"errors", "config", "progress", "files", "lazy", "demo"}
 
 
 def module_name(path):

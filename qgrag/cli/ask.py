@@ -17,9 +17,10 @@ from qgrag.cli.llm_arguments import (
 from qgrag.cli.outputs import check_output_file
 from qgrag.cli.parsing import command_parser, options_first
 from qgrag.cli.retrieve import add_query_arguments, given_queries
-from qgrag.cli.show import show_estimates, show_usage, write_rows
+from qgrag.cli.show import show_estimates, show_usage
 from qgrag.cli.show_results import show_answer
 from qgrag.errors import ConfigError
+from qgrag.files import write_json_lines
 from qgrag.generation.answers import AnswerConfig, AnswerWriter
 from qgrag.index.reader import Index
 from qgrag.llm.model import LanguageModel, StepEstimate
@@ -76,7 +77,7 @@ def run(arguments: Sequence[str]) -> int:
         console.print(NO_MODEL)
     if args.out:
         rows = zip(queries, answers, results)
-        write_rows(
+        write_json_lines(
             Path(args.out),
             ({"id": q.id, "answer": a and a.to_dict(), "retrieval": r.to_dict()} for q, a, r in rows),
         )

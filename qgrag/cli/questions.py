@@ -11,10 +11,11 @@ from qgrag.cli.exit_codes import DONE, PARTLY
 from qgrag.cli.llm_arguments import add_asking_arguments, cache_beside, open_language_model
 from qgrag.cli.outputs import check_output_file
 from qgrag.cli.parsing import command_parser
-from qgrag.cli.show import show_problems, write_rows
+from qgrag.cli.show import show_problems
 from qgrag.errors import InputError
 from qgrag.evaluation.answers.broad_questions import LLMQuestionMaker, LocalQuestionMaker, QFSConfig, QuestionMaker
 from qgrag.evaluation.datasets import DATASETS, load_documents
+from qgrag.files import write_json_lines
 from qgrag.llm.prompts import Prompts
 from qgrag.llm.wrappers import StopAtBudget
 
@@ -58,7 +59,7 @@ def run(arguments: Sequence[str]) -> int:
         questions = make(corpus.documents)
     if not questions:
         raise InputError("no question could be made about this corpus; nothing is written")
-    write_rows(out, (question.to_dict() for question in questions))
+    write_json_lines(out, (question.to_dict() for question in questions))
     who = "a language model" if model else "rules"
     asked = "" if len(questions) == args.qfs.total else f" of the {args.qfs.total} asked for"
     console.print(f"{len(questions)} questions{asked}, by {who}, written to {escape(str(out))}", highlight=False)

@@ -9,10 +9,10 @@ from rich.markup import escape
 
 from qgrag.cli.outputs import check_output_file
 from qgrag.cli.parsing import command_parser, options_first
-from qgrag.cli.show import write_rows
 from qgrag.cli.show_results import show_result
 from qgrag.corpus.queries import Query, read_queries
 from qgrag.errors import InputError
+from qgrag.files import write_json_lines
 from qgrag.index.reader import Index
 from qgrag.retrieval.evidence.explain_html import write_page
 from qgrag.retrieval.registry import RETRIEVERS, load_retriever
@@ -68,7 +68,9 @@ def run(arguments: Sequence[str]) -> int:
         write_page(Path(args.explain_html), results)
         Console(stderr=True).print(f"evidence drawn in {escape(args.explain_html)}", highlight=False)
     if args.out:
-        write_rows(Path(args.out), ({"id": query.id, **result.to_dict()} for query, result in zip(queries, results)))
+        write_json_lines(
+            Path(args.out), ({"id": query.id, **result.to_dict()} for query, result in zip(queries, results))
+        )
         Console(stderr=True).print(f"{len(results)} results written to {escape(args.out)}", highlight=False)
     else:
         for result in results:

@@ -1,9 +1,7 @@
 """What several commands print."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -54,16 +52,3 @@ def show_extraction(console: Console, extraction: Mapping[str, Mapping[str, int]
         if counts:
             listed = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items())
             console.print(f"counted in extracting {kind}: {listed}", highlight=False)
-
-
-def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """One JSON object per line; `path` is there whole or not at all."""
-    if path.exists() and not path.is_file():  # a device or a pipe takes no other file's place
-        partial = path
-    else:
-        partial = path.with_name(path.name + ".partial")
-    with partial.open("w", encoding="utf-8") as file:
-        for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    if partial != path:
-        partial.replace(path)

@@ -1,12 +1,12 @@
 """Questions to be asked, from a JSON lines file."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from qgrag.corpus.decoding import Unreadable, decode_lines
 from qgrag.corpus.searchable import is_blank
 from qgrag.errors import InputError
+from qgrag.files import json_object
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,8 @@ def read_queries(path: Path) -> list[Query]:
             raise InputError(f"{path}, line {number}: {line.reason}; save it as UTF-8")
         if not line.strip():
             continue
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{path}, line {number}, column {error.colno}: not JSON: {error.msg}") from error
-        text = row.get("question", row.get("query")) if isinstance(row, dict) else None
+        row = json_object(line, f"{path}, line {number}")
+        text = row.get("question", row.get("query"))
         if not isinstance(text, str) or is_blank(text):
             raise InputError(f'{path}, line {number}: needs "question" with a text that is not blank')
         queries.append(Query(str(row.get("id", number)), text))

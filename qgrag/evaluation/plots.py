@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from qgrag.evaluation.runs.sets import MEAN, SetsSummary
 from qgrag.evaluation.runs.summary import Summary
-from qgrag.evaluation.whole_file import whole_file
+from qgrag.files import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,12 +2,12 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qgrag.errors import IndexFormatError
+from qgrag.files import whole_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,13 +15,9 @@ if TYPE_CHECKING:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write UTF-8 JSON beside `path`, then rename, so that a reader sees the old file or the new one."""
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("w", encoding="utf-8") as file:
+    """Write UTF-8 JSON whole, so that a reader sees the old file or the new one."""
+    with whole_file(path) as aside, aside.open("w", encoding="utf-8") as file:
         json.dump(value, file, ensure_ascii=False, indent=1, sort_keys=True)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
 
 
 def read_json(path: Path) -> Any:
@@ -32,11 +28,11 @@ def read_json(path: Path) -> Any:
 
 
 def write_tensors(path: Path, tensors: "Mapping[str, Tensor]", metadata: Mapping[str, str] | None = None) -> None:
+    """Write tensors by name, the file whole or not at all."""
     from safetensors.torch import save_file
 
-    partial = path.with_name(path.name + ".partial")
-    save_file({name: t.contiguous() for name, t in tensors.items()}, str(partial), metadata=dict(metadata or {}))
-    partial.replace(path)
+    with whole_file(path) as aside:
+        save_file({name: t.contiguous() for name, t in tensors.items()}, str(aside), metadata=dict(metadata or {}))
 
 
 def read_tensors(path: Path) -> "dict[str, Tensor]":
@@ -51,12 +47,12 @@ def read_tensors(path: Path) -> "dict[str, Tensor]":
 
 
 def write_table(path: Path, columns: Mapping[str, Any], schema: "pa.Schema") -> None:
+    """Write a Parquet table whole or not at all."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    partial = path.with_name(path.name + ".partial")
-    pq.write_table(pa.table(dict(columns), schema=schema), partial, compression="zstd")
-    partial.replace(path)
+    with whole_file(path) as aside:
+        pq.write_table(pa.table(dict(columns), schema=schema), aside, compression="zstd")
 
 
 def read_table(path: Path) -> "pa.Table":

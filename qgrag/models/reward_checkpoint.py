@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from qgrag.errors import ConfigError, ModelNotFoundError
+from qgrag.files import whole_file
 
 FORMAT = "qgrag-reward-model"
 VERSION = 1
@@ -73,13 +74,10 @@ def write_checkpoint(folder: Path, checkpoint: RewardCheckpoint) -> None:
         "config": dict(checkpoint.config),
         "encoder": asdict(checkpoint.encoder),
     }
-    for name, write in (
-        (WEIGHTS_FILE, lambda path: save_file(weights, str(path))),
-        (DESCRIPTION_FILE, lambda path: path.write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")),
-    ):
-        partial = folder / f"{name}.partial"
-        write(partial)
-        partial.replace(folder / name)
+    with whole_file(folder / WEIGHTS_FILE) as aside:
+        save_file(weights, str(aside))
+    with whole_file(folder / DESCRIPTION_FILE) as aside:
+        aside.write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
 
 
 def read_checkpoint(folder: Path) -> RewardCheckpoint:

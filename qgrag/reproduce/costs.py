@@ -1,12 +1,12 @@
 """What building an index has cost over all its runs, stopped ones included. The record lies beside the index."""
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from qgrag.corpus.records import Document
+from qgrag.files import append_json_lines, read_json_lines
 from qgrag.index.builder import build_index
 from qgrag.index.config import IndexConfig
 from qgrag.index.manifest import read_manifest
@@ -33,13 +33,13 @@ def build_timed(
     """`build_index`. Its seconds are written to `FOLDER.seconds.jsonl`, whether or not it ends well."""
     path = _record(folder)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _append(path, {"event": "began"})
+    append_json_lines(path, [{"event": "began"}])
     began = time.perf_counter()
     built = True
     try:
         built = build_index(documents, folder, config, embedder=embedder).done
     finally:
-        _append(path, {"event": "ended", "built": built, "seconds": time.perf_counter() - began})
+        append_json_lines(path, [{"event": "ended", "built": built, "seconds": time.perf_counter() - began}])
 
 
 def index_costs(folder: Path) -> IndexCosts:
@@ -49,8 +49,7 @@ def index_costs(folder: Path) -> IndexCosts:
         IndexFormatError: there is none.
     """
     path = _record(folder)
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    runs = [json.loads(line) for line in lines]
+    runs = [run for _, run in read_json_lines(path)] if path.exists() else []
     spent = [run["seconds"] for run in runs if run["event"] == "ended" and run["built"]]
     killed = sum(run["event"] == "began" for run in runs) - sum(run["event"] == "ended" for run in runs)
     usage = read_manifest(folder).usage.values()
@@ -62,8 +61,3 @@ def index_costs(folder: Path) -> IndexCosts:
 
 def _record(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.seconds.jsonl")
-
-
-def _append(path: Path, event: dict[str, object]) -> None:
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(event) + "\n")

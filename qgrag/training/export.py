@@ -1,11 +1,11 @@
 """A fine-tuned embedding model as an ordinary sentence-transformers folder with a card."""
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from qgrag.errors import InputError
+from qgrag.files import whole_folder
 from qgrag.models.embedder import EmbedderConfig, LocalEmbedder
 from qgrag.training.text_encoder import TextEncoder
 
@@ -46,7 +46,7 @@ class TrainingRecord:
 def export_embedding_model(encoder: TextEncoder, folder: str | Path, record: TrainingRecord) -> EmbedderConfig:
     """Write a folder that `SentenceTransformer(folder)` loads, and that an index can name as its model.
 
-    The folder appears whole: it is written aside and renamed. Prompts are stored as sentence-transformers does
+    The folder appears whole or not at all. Prompts are stored as sentence-transformers does
     (`query` and `document`), and the longest passage as the model's window.
 
     Args:
@@ -68,13 +68,11 @@ def export_embedding_model(encoder: TextEncoder, folder: str | Path, record: Tra
     prompts = {"query": c.query_prompt, "document": c.passage_prompt}
     model.prompts = {name: prompt for name, prompt in prompts.items() if prompt}
     model.max_seq_length = c.passage_tokens
-    partial = folder.with_name(folder.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    model.save_pretrained(str(partial), create_model_card=False)
-    config = EmbedderConfig(model=str(partial), query_prompt=c.query_prompt, passage_prompt=c.passage_prompt)
-    fingerprint = LocalEmbedder(config).fingerprint
-    (partial / CARD).write_text(_card(encoder, folder.name, fingerprint, record), encoding="utf-8")
-    partial.replace(folder)
+    with whole_folder(folder) as aside:
+        model.save_pretrained(str(aside), create_model_card=False)
+        config = EmbedderConfig(model=str(aside), query_prompt=c.query_prompt, passage_prompt=c.passage_prompt)
+        fingerprint = LocalEmbedder(config).fingerprint
+        (aside / CARD).write_text(_card(encoder, folder.name, fingerprint, record), encoding="utf-8")
     return replace(config, model=str(folder))
 
 

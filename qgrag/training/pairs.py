@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qgrag.training.json_lines import read_lines, text_field, texts_field, write_lines
+from qgrag.files import write_json_lines
+from qgrag.training.json_lines import read_lines, text_field, texts_field
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,4 +67,6 @@ def read_pairs(path: str | Path) -> list[TrainingPair]:
 
 def write_pairs(path: str | Path, pairs: Iterable[TrainingPair]) -> int:
     """Write a pair file; returns the number of pairs."""
-    return write_lines(Path(path), (pair.to_plain() for pair in pairs))
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_json_lines(path, (pair.to_plain() for pair in pairs))

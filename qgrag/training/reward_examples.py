@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qgrag.training.json_lines import read_lines, text_field, texts_field, write_lines
+from qgrag.files import write_json_lines
+from qgrag.training.json_lines import read_lines, text_field, texts_field
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,4 +101,6 @@ def read_rewards(path: str | Path) -> list[RewardExample]:
 
 def write_rewards(path: str | Path, examples: Iterable[RewardExample]) -> int:
     """Write a reward file; returns the number of examples."""
-    return write_lines(Path(path), (example.to_plain() for example in examples))
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_json_lines(path, (example.to_plain() for example in examples))

@@ -19,7 +19,7 @@ def test_questions_keep_their_ids_and_lines_without_one_are_numbered(tmp_path):
         (b'{"question": "a"}\n{"question": 3}', r"q\.jsonl, line 2: needs \"question\""),
         (b'{"question": "a"}\n{"question', r"line 2, column \d+: not JSON"),
         (b'{"question": "\xff"}', r"q\.jsonl, line 1: .*save it as UTF-8"),
-        (b"[1]", "line 1: needs"),
+        (b"[1]", "line 1: expected an object"),
         ('{"question": "\u200b\u3000"}'.encode(), "line 1: needs .* not blank"),
         (b"\n", "holds no question"),
     ],

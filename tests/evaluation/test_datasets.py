@@ -246,7 +246,7 @@ def test_documents_need_no_questions(wiki: Path) -> None:
             r"bad, top level, data 1, paragraphs 1, qas 1: field 'id' has to hold a text, not 5",
         ),
         ("jsonl", '{"id": "1"}\nnope', r"bad, line 1: field 'documents' is missing"),
-        ("jsonl", '{"id": "1", "question": "q", "documents": []}\n\nnope', r"bad, line 3: not JSON at column 1"),
+        ("jsonl", '{"id": "1", "question": "q", "documents": []}\n\nnope', r"bad, line 3, column 1: not JSON"),
         ("jsonl", "3", r"bad, line 1: expected an object, not 3"),
     ],
 )  # fmt: skip

@@ -20,7 +20,7 @@ def test_pairs_survive_a_round_trip(tmp_path):
     ("line", "message"),
     [
         ("{", "line 2, column 2: not JSON"),
-        ("[1]", "line 2: has to be an object"),
+        ("[1]", "line 2: expected an object"),
         ('{"query": " ", "pos": ["a"]}', 'line 2: needs "query"'),
         ('{"query": "q", "pos": []}', 'line 2: "pos" needs at least 1'),
         ('{"query": "q", "pos": "a"}', 'line 2: "pos" has to be a list'),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from qgrag import files
 from qgrag.errors import InputError
 
 
@@ -121,15 +122,7 @@ def read_json_lines(path: Path) -> Iterator[Entry]:
     Raises:
         InputError: the file is missing, not UTF-8, or a line is not a JSON object.
     """
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{path}, line {number}: not JSON at column {error.colno} ({error.msg})") from error
-        if not isinstance(value, Mapping):
-            raise InputError(f"{path}, line {number}: expected an object, not {value!r}")
+    for number, value in files.read_json_lines(path):
         yield Entry(path, f"line {number}", value)
 
 

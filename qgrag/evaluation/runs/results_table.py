@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from qgrag.evaluation.whole_file import whole_file
+from qgrag.files import whole_file
 
 Records = Sequence[Mapping[str, Any]]
 

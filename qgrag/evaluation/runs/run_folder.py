@@ -11,7 +11,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from qgrag.errors import InputError
-from qgrag.evaluation.whole_file import whole_file
+from qgrag.files import append_json_lines, read_json_lines, whole_file, write_json_lines
 from qgrag.progress import progress
 
 SETTINGS_FILE = "run.json"
@@ -138,16 +138,15 @@ class RunFolder:
         self, retriever: str, records: Sequence[Mapping[str, Any]], pattern: str = RESULTS_PATTERN
     ) -> None:
         """Add finished questions; they are on disk when this returns."""
-        _append(self.path / pattern.format(retriever), records)
+        append_json_lines(self.path / pattern.format(retriever), records)
 
     def replace_results(self, retriever: str, records: Sequence[Mapping[str, Any]], pattern: str) -> None:
         """Write a file of finished questions anew, whole or not at all."""
-        with whole_file(self.path / pattern.format(retriever)) as aside:
-            _append(aside, records)
+        write_json_lines(self.path / pattern.format(retriever), records)
 
     def append_timing(self, stage: str, seconds: float, **labels: Any) -> None:
         """Add the seconds that a stage took, with what they were for (`retriever`, `questions`)."""
-        _append(self.path / TIMINGS_FILE, [{"stage": stage, "seconds": seconds, **labels}])
+        append_json_lines(self.path / TIMINGS_FILE, [{"stage": stage, "seconds": seconds, **labels}])
 
     def timings(self) -> list[dict[str, Any]]:
         """Every timing of the run and its continuations."""
@@ -181,14 +180,6 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
         aside.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
-def _append(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
-    lines = "".join(json.dumps(record, allow_nan=False) + "\n" for record in records)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(lines)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def _read_appended(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
@@ -196,13 +187,10 @@ def _read_appended(path: Path) -> list[dict[str, Any]]:
     whole = content.rfind(b"\n") + 1
     if whole < len(content):
         os.truncate(path, whole)
-    records = []
-    for number, line in enumerate(content[:whole].splitlines(), start=1):
-        try:
-            records.append(json.loads(line))
-        except ValueError as error:
-            raise InputError(f"{path}, line {number}: broken ({error}); delete the file to begin anew") from error
-    return records
+    try:
+        return [record for _, record in read_json_lines(path)]
+    except InputError as error:
+        raise InputError(f"{error}; delete the file to begin anew") from error
 
 
 def _differences(recorded: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> Iterator[str]:

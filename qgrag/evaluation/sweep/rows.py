@@ -13,7 +13,7 @@ from qgrag.evaluation.bootstrap import BootstrapConfig, pairwise_bootstrap
 from qgrag.evaluation.datasets.records import Question
 from qgrag.evaluation.runs.summary import Summary, groups
 from qgrag.evaluation.sweep.points import Point, Sweep
-from qgrag.evaluation.whole_file import whole_file
+from qgrag.files import whole_file
 from qgrag.progress import progress
 
 Row = dict[str, Any]

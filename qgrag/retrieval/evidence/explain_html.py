@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
+from qgrag.files import whole_file
 from qgrag.retrieval.evidence.drawing import draw_svg, legend
 from qgrag.retrieval.evidence.explain import explain_evidence
 from qgrag.retrieval.results import Hit, RetrievalResult
@@ -38,10 +39,9 @@ def results_page(results: Sequence[RetrievalResult], *, max_items: int = 30) -> 
 
 
 def write_page(path: Path, results: Sequence[RetrievalResult]) -> None:
-    """Write the page of some results beside `path`, then rename."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(results_page(results), encoding="utf-8")
-    partial.replace(path)
+    """Write the page of some results, whole or not at all."""
+    with whole_file(path) as aside:
+        aside.write_text(results_page(results), encoding="utf-8")
 
 
 def _section(result: RetrievalResult, max_items: int) -> str:

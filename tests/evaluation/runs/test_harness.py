@@ -260,5 +260,5 @@ def test_broken_results_are_named(dataset: Dataset, good: Any, tmp_path: Path) -
     evaluate(dataset, {"good": good}, tmp_path)
     path = tmp_path / "results-good.jsonl"
     path.write_text("{]\n")
-    with pytest.raises(InputError, match=r"results-good\.jsonl, line 1: broken"):
+    with pytest.raises(InputError, match=r"results-good\.jsonl, line 1, column 2: not JSON: .*delete the file"):
         RunFolder(tmp_path).results("good", ["1"])
