@@ -89,7 +89,7 @@ def test_json_lines_come_back(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b'{"a": ', "line 2, column 7: not JSON"),
+        (b'{"a": ', "line 2, column 6: not JSON"),
         (b"[1, 2]", r"line 2: expected an object, not \[1, 2\]"),
         (b'{"a": "\xff"}', "line 2: not UTF-8 at byte 7 of the line"),
         (b"[" * 200_000, "line 2: not JSON that can be read"),

@@ -1,42 +1,40 @@
 """Documents to an index on disk: only what is new is processed, and an index is whole or absent."""
 
-import logging
-import os
 import shutil
-import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import filelock
+from torch import Tensor
 
 from qgrag.corpus.chunking import chunk_documents
 from qgrag.corpus.records import Chunk, Document, text_key
-from qgrag.errors import BuildStoppedError, IndexFormatError, IndexLockedError, InputError
-from qgrag.extraction.records import Extracted
+from qgrag.errors import IndexFormatError, IndexLockedError, InputError
+from qgrag.files import whole_folder
 from qgrag.index.config import IndexConfig, load_embedder
 from qgrag.index.documents import DocumentSet, compare, save_chunks
-from qgrag.index.extractions import LLM_CACHE, Extractors, load_stored, open_extractors, save_stored
+from qgrag.index.extractions import LLM_CACHE, Extractors, open_extractors, save_stored
 from qgrag.index.journal import Journal
-from qgrag.index.knowledge.build import build_knowledge_graph
+from qgrag.index.knowledge.build import KnowledgeGraphConfig, build_knowledge_graph
 from qgrag.index.lexical import LexicalIndex
 from qgrag.index.manifest import MANIFEST, Manifest, write_manifest
-from qgrag.index.query_graph import build_query_graph
+from qgrag.index.previous import Reuse
+from qgrag.index.query_graph import QueryGraphConfig
+from qgrag.index.query_graph_build import QueryGraphInputs, build_query_graph
 from qgrag.index.reader import CHUNKS, DOCUMENTS, KNOWLEDGE_GRAPH, LEXICAL, PASSAGES, QUERY_GRAPH, Index
 from qgrag.index.reports import BuildPlan, BuildReport
 from qgrag.index.reuse import CachedEncoder
+from qgrag.index.spending import Spending, counted
 from qgrag.index.storage import checksums
+from qgrag.index.tally import Tally
 from qgrag.index.vectors import VectorIndex
-from qgrag.llm.errors import LLMUnavailableError
-from qgrag.llm.usage import Usages, measure, sum_usages
+from qgrag.llm.usage import sum_usages
 from qgrag.models.embedder import Embedder, pick_device
 from qgrag.models.tokenizer import token_spans
-
-logger = logging.getLogger(__name__)
 
 JOURNAL = ".journal"
 LOCK = ".lock"
@@ -49,14 +47,14 @@ def plan_index(
     config = config or IndexConfig()
     folder = Path(path)
     new = DocumentSet.of(documents)
-    old = Index.open(folder, verify=False) if (folder / MANIFEST).is_file() else None
+    reuse = Reuse(Index.open(folder, verify=False) if (folder / MANIFEST).is_file() else None)
     chunks = chunk_documents(new.unique, config.chunks, token_spans(config.chunks.tokenizer))
-    known = set() if old is None else {text_key(chunk.passage) for chunk in old.chunks}
+    known = reuse.passage_keys()
     cache = folder / LLM_CACHE
     with open_extractors(config, cache if llm_cache and cache.is_file() else None) as extractors:
-        estimates = extractors.estimate(chunks, Journal(folder / JOURNAL), old.folder if old else None)
+        estimates = extractors.estimate(chunks, Journal(folder / JOURNAL), reuse.extractions)
     return BuildPlan(
-        compare({} if old is None else old.documents.hashes, new.hashes),
+        compare(reuse.hashes, new.hashes),
         len(new.documents) - len(new.unique),
         len(chunks),
         sum(text_key(chunk.passage) not in known for chunk in chunks),
@@ -106,258 +104,193 @@ def build_index(
     embedder = embedder or load_embedder(config)
     cache = folder / LLM_CACHE if llm_cache else None
     with _lock(folder), nullcontext(extractors) if extractors else open_extractors(config, cache) as opened:
-        previous = Index.open(folder, embedder=embedder) if (folder / MANIFEST).is_file() else None
-        return _Build(document_set, folder, config, embedder, opened, previous).run()
+        reuse = Reuse(Index.open(folder, embedder=embedder) if (folder / MANIFEST).is_file() else None)
+        changes = compare(reuse.hashes, document_set.hashes)
+        if not changes and reuse.is_finished(config, opened.fingerprints()):
+            return BuildReport(folder, changes, False, reuse.counts)
+        build = _Build(document_set, config, embedder, opened, reuse, Journal(folder / JOURNAL))
+        tally = Tally()
+        generation = f"g{reuse.generation + 1:06d}"
+        with whole_folder(_emptied(folder / generation)) as aside:
+            with counted(build.journal, opened.answers) as spending:
+                _write_snapshot(build, aside, tally)
+            with tally.stage("checksums"):
+                files = checksums(aside)
+        write_manifest(folder, _manifest(build, generation, tally, spending, files))
+        _remove_other_generations(folder, generation)
+        build.journal.clear()
+    return BuildReport(
+        folder,
+        changes,
+        True,
+        tally.counts,
+        tally.new,
+        tally.seconds,
+        tuple(tally.failures),
+        tuple(tally.empty),
+        spending.run,
+        tally.extraction,
+    )
 
 
+@dataclass(frozen=True)
 class _Build:
-    """One run of `build_index`."""
+    """What the stages of one build read.
 
-    def __init__(
-        self,
-        documents: DocumentSet,
-        folder: Path,
-        config: IndexConfig,
-        embedder: Embedder,
-        extractors: Extractors,
-        previous: Index | None,
-    ) -> None:
-        self.documents = documents
-        self.folder = folder
-        self.config = config
-        self.embedder = embedder
-        self.extractors = extractors
-        self.previous = previous
-        self.journal = Journal(folder / JOURNAL)
-        self.encode = CachedEncoder(embedder, self.journal)
-        self.seconds: dict[str, float] = {}
-        self.counts: dict[str, int] = {}
-        self.new: dict[str, int] = {}
-        self.failures: list[str] = []
-        self.empty: list[str] = []
-        self.usage: dict[str, dict[str, float]] = {}
-        self.extraction: dict[str, dict[str, int]] = {}
+    Args:
+        documents: all that the index is to hold.
+        config: what it is to hold of them.
+        embedder: makes the vectors.
+        extractors: make the question-answer pairs and the facts.
+        reuse: what was made before.
+        journal: keeps what is made now until the build is done.
+    """
 
-    def run(self) -> BuildReport:
-        old = self.previous.documents.hashes if self.previous else {}
-        changes = compare(old, self.documents.hashes)
-        if self.previous and not changes and self._same_config() and not self._failed_before():
-            return BuildReport(self.folder, changes, False, self.previous.manifest.counts)
-        generation = self._next_generation()
-        aside = self.folder / f"{generation}.partial"
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir(parents=True)
-        with self._accounted():
-            self._write(aside)
-        self._commit(aside, generation)
-        return BuildReport(
-            self.folder,
-            changes,
-            True,
-            self.counts,
-            self.new,
-            self.seconds,
-            tuple(self.failures),
-            tuple(self.empty),
-            self.usage,
-            self.extraction,
-        )
+    documents: DocumentSet
+    config: IndexConfig
+    embedder: Embedder
+    extractors: Extractors
+    reuse: Reuse
+    journal: Journal
 
-    def _write(self, aside: Path) -> None:
-        with self._stage("chunks"):
-            chunks = self._chunks()
-        with self._stage("passages"):
-            self._remember_vectors()
-            passages = self.encode([c.passage for c in chunks], "Embedding passages")
-            self.new["passages"] = self.encode.encoded
-        with self._stage("lexical"):
-            LexicalIndex.build([c.passage for c in chunks], self.config.lexical).save(aside / LEXICAL)
-        self.documents.save(aside / DOCUMENTS)
-        save_chunks(aside / CHUNKS, chunks, self.documents)
-        VectorIndex.build(passages, self.config.vectors).save(aside / PASSAGES)
-        self.counts |= {
-            "documents": len(self.documents.documents),
-            "duplicates": len(self.documents.documents) - len(self.documents.unique),
-            "chunks": len(chunks),
-        }
-        if self.config.query_graph is not None:
-            self._write_query_graph(aside, chunks, passages)
-        if self.config.knowledge_graph is not None:
-            self._write_knowledge_graph(aside, chunks)
-        self.counts["failed"] = len(self.failures)
 
-    def _chunks(self) -> list[Chunk]:
-        """Chunks of all documents, reusing those of documents that the earlier index knows."""
-        unique = self.documents.unique
-        old: dict[str, list[Chunk]] = {}
-        if self.previous and self.previous.config.chunks == self.config.chunks:
-            hashes = self.previous.documents.hashes
-            for chunk in self.previous.chunks:
-                old.setdefault(hashes[chunk.document_id], []).append(chunk)
-        fresh = [document for document in unique if document.content_hash not in old]
+def _write_snapshot(build: _Build, aside: Path, tally: Tally) -> None:
+    """All stages in their order; each writes its files into `aside`."""
+    chunks = _write_chunks(build, aside, tally)
+    encode = CachedEncoder(build.embedder, build.journal)
+    passages = _write_passages(build, aside, tally, chunks, encode)
+    with tally.stage("lexical"):
+        LexicalIndex.build([c.passage for c in chunks], build.config.lexical).save(aside / LEXICAL)
+    if build.config.query_graph is not None:
+        _write_query_graph(build, build.config.query_graph, aside, tally, chunks, passages, encode)
+    if build.config.knowledge_graph is not None:
+        _write_knowledge_graph(build, build.config.knowledge_graph, aside, tally, chunks, encode)
+    tally.counts["failed"] = len(tally.failures)
+
+
+def _write_chunks(build: _Build, aside: Path, tally: Tally) -> list[Chunk]:
+    """Chunks of all documents; those of documents with the same content as before are not cut again."""
+    unique, config = build.documents.unique, build.config.chunks
+    with tally.stage("chunks"):
+        known = build.reuse.chunks(config)
+        fresh = [document for document in unique if document.content_hash not in known]
         made: dict[str, list[Chunk]] = {document.id: [] for document in fresh}
-        for chunk in chunk_documents(fresh, self.config.chunks, token_spans(self.config.chunks.tokenizer)):
+        for chunk in chunk_documents(fresh, config, token_spans(config.tokenizer)):
             made[chunk.document_id].append(chunk)
-        self.new["chunks"] = sum(map(len, made.values()))
-        return [
-            Chunk(document.id, c.position, c.start, c.end, c.text, document.title)
+        chunks = [
+            replace(chunk, document_id=document.id, title=document.title)
             for document in unique
-            for c in made.get(document.id, old.get(document.content_hash, []))
+            for chunk in made.get(document.id, known.get(document.content_hash, []))
         ]
+    build.documents.save(aside / DOCUMENTS)
+    save_chunks(aside / CHUNKS, chunks, build.documents)
+    tally.new["chunks"] = sum(map(len, made.values()))
+    tally.counts |= {
+        "documents": len(build.documents.documents),
+        "duplicates": len(build.documents.documents) - len(unique),
+        "chunks": len(chunks),
+    }
+    return chunks
 
-    def _remember_vectors(self) -> None:
-        if self.previous is None:
-            return
-        self.encode.add((text_key(c.passage) for c in self.previous.chunks), self.previous.passages.vectors)
-        if self.previous.config.query_graph is not None:
-            graph = self.previous.query_graph
-            self.encode.add(graph.keys, graph.vectors.vectors)
-        if self.previous.config.knowledge_graph is not None:
-            for keys, vectors in self.previous.knowledge_graph.known_vectors():
-                self.encode.add(keys, vectors)
 
-    def _write_query_graph(self, aside: Path, chunks: Sequence[Chunk], passages: Any) -> None:
-        config = self.config.query_graph
-        assert config is not None
-        with self._stage("questions"):
-            outcomes = self._extract("questions", aside, chunks)
-        before = self.encode.encoded
-        with self._stage("query graph"):
-            old = self.previous.config.query_graph if self.previous else None
-            reuse = old is not None and old.nodes == config.nodes
-            graph = build_query_graph(
-                chunks,
-                passages,
-                [outcome.value for outcome in outcomes],
-                config,
-                self.config.lexical,
-                self.config.vectors,
-                self.encode,
-                known=self.previous.query_graph.similarities(self.previous.chunks, config.nodes)
-                if reuse and self.previous
-                else {},
-                previous=self.previous.query_graph
-                if self.previous
-                and old is not None
-                and reuse
-                and (old.neighbours, old.search) == (config.neighbours, config.search)
-                else None,
-                device=pick_device(self.config.embedder.device),
-            )
-            graph.save(aside / QUERY_GRAPH)
-        self.counts |= {"question_pairs": graph.pairs.num_rows, "question_nodes": graph.size}
-        self.new["question_nodes"] = self.encode.encoded - before
+def _write_passages(build: _Build, aside: Path, tally: Tally, chunks: Sequence[Chunk], encode: CachedEncoder) -> Tensor:
+    """Vectors of the passages, float32 [len(chunks), d]; from here on `encode` knows all vectors made before."""
+    with tally.stage("passages"):
+        for keys, vectors in build.reuse.vectors():
+            encode.add(keys, vectors)
+        passages = encode([chunk.passage for chunk in chunks], "Embedding passages")
+    VectorIndex.build(passages, build.config.vectors).save(aside / PASSAGES)
+    tally.new["passages"] = encode.encoded
+    return passages
 
-    def _write_knowledge_graph(self, aside: Path, chunks: Sequence[Chunk]) -> None:
-        config = self.config.knowledge_graph
-        assert config is not None
-        with self._stage("facts"):
-            outcomes = self._extract("facts", aside, chunks)
-        before = self.encode.encoded
-        with self._stage("knowledge graph"):
-            graph = build_knowledge_graph(chunks, [o.value for o in outcomes], config, self.encode)
-            graph.save(aside / KNOWLEDGE_GRAPH)
-        self.counts |= graph.counts()
-        self.new["entities"] = self.encode.encoded - before
 
-    def _extract(self, kind: str, aside: Path, chunks: Sequence[Chunk]) -> list[Extracted[Any]]:
-        known = load_stored(self.previous.folder, kind) if self.previous else {}
-        extraction = self.extractors.cached(kind, self.journal, known)
+def _write_query_graph(
+    build: _Build,
+    config: QueryGraphConfig,
+    aside: Path,
+    tally: Tally,
+    chunks: Sequence[Chunk],
+    passages: Tensor,
+    encode: CachedEncoder,
+) -> None:
+    pairs = _extract(build, "questions", aside, tally, chunks)
+    before = encode.encoded
+    with tally.stage("query graph"):
+        inputs = QueryGraphInputs(
+            chunks, passages, pairs, build.reuse.similarities(config), build.reuse.query_graph(config)
+        )
+        graph = build_query_graph(
+            inputs,
+            config,
+            build.config.lexical,
+            build.config.vectors,
+            encode,
+            pick_device(build.config.embedder.device),
+        )
+        graph.save(aside / QUERY_GRAPH)
+    tally.counts |= {"question_pairs": graph.pairs.num_rows, "question_nodes": graph.size}
+    tally.new["question_nodes"] = encode.encoded - before
+
+
+def _write_knowledge_graph(
+    build: _Build,
+    config: KnowledgeGraphConfig,
+    aside: Path,
+    tally: Tally,
+    chunks: Sequence[Chunk],
+    encode: CachedEncoder,
+) -> None:
+    facts = _extract(build, "facts", aside, tally, chunks)
+    before = encode.encoded
+    with tally.stage("knowledge graph"):
+        graph = build_knowledge_graph(chunks, facts, config, encode)
+        graph.save(aside / KNOWLEDGE_GRAPH)
+    tally.counts |= graph.counts()
+    tally.new["entities"] = encode.encoded - before
+
+
+def _extract(build: _Build, kind: str, aside: Path, tally: Tally, chunks: Sequence[Chunk]) -> list[Any]:
+    """The value of each chunk; what was extracted before is not extracted again."""
+    with tally.stage(kind):
+        extraction = build.extractors.cached(kind, build.journal, build.reuse.extractions(kind))
         outcomes = extraction(chunks)
         save_stored(aside, kind, extraction.stored(chunks))
-        self.new[kind] = extraction.extracted
-        for chunk, outcome in zip(chunks, outcomes):
-            if outcome.status != "ok":
-                named = self.failures if outcome.status == "failed" else self.empty
-                named.append(f"{kind} of {chunk.id}: {outcome.reason}")
-        self.extraction[kind] = dict(sorted(sum((Counter(o.counts) for o in outcomes), Counter[str]()).items()))
-        self.counts[f"empty_{kind}"] = sum(outcome.status == "empty" for outcome in outcomes)
-        return outcomes
+    tally.new[kind] = extraction.extracted
+    tally.add_outcomes(kind, chunks, outcomes)
+    return [outcome.value for outcome in outcomes]
 
-    def _commit(self, aside: Path, generation: str) -> None:
-        with self._stage("checksums"):
-            files = checksums(aside)
-        target = self.folder / generation
-        shutil.rmtree(target, ignore_errors=True)
-        aside.replace(target)
-        _sync(self.folder)
-        write_manifest(
-            self.folder,
-            Manifest(
-                generation=generation,
-                config=asdict(self.config),
-                embedder={
-                    "name": self.embedder.name,
-                    "fingerprint": self.embedder.fingerprint,
-                    "dimension": self.embedder.dimension,
-                },
-                extractors=self.extractors.fingerprints(),
-                counts=self.counts,
-                seconds={stage: round(seconds, 3) for stage, seconds in self.seconds.items()},
-                files=files,
-                qgrag=version("qgrag"),
-                usage=sum_usages(self.previous.manifest.usage if self.previous else {}, *self._spent()),
-                extraction=self.extraction,
-            ),
-        )
-        _sync(self.folder)
-        for other in self.folder.glob("g[0-9]*"):
-            if other.name != generation:
-                shutil.rmtree(other, ignore_errors=True)
-        self.journal.clear()
 
-    def _same_config(self) -> bool:
-        assert self.previous is not None
-        return (
-            self.previous.config.identity() == self.config.identity()
-            and self.previous.manifest.extractors == self.extractors.fingerprints()
-        )
+def _manifest(
+    build: _Build, generation: str, tally: Tally, spending: Spending, files: dict[str, dict[str, Any]]
+) -> Manifest:
+    return Manifest(
+        generation=generation,
+        config=asdict(build.config),
+        embedder={
+            "name": build.embedder.name,
+            "fingerprint": build.embedder.fingerprint,
+            "dimension": build.embedder.dimension,
+        },
+        extractors=build.extractors.fingerprints(),
+        counts=tally.counts,
+        seconds={stage: round(seconds, 3) for stage, seconds in tally.seconds.items()},
+        files=files,
+        qgrag=version("qgrag"),
+        usage=sum_usages(build.reuse.usage, spending.stopped, spending.run),
+        extraction=tally.extraction,
+    )
 
-    def _failed_before(self) -> bool:
-        assert self.previous is not None
-        return self.previous.manifest.counts.get("failed", 0) > 0
 
-    def _next_generation(self) -> str:
-        last = int(self.previous.manifest.generation[1:]) if self.previous else 0
-        return f"g{last + 1:06d}"
+def _emptied(folder: Path) -> Path:
+    """A snapshot folder without what a build left there that was killed before its manifest was written."""
+    shutil.rmtree(folder, ignore_errors=True)
+    return folder
 
-    def _spent(self) -> tuple[Usages, Usages]:
-        """What stopped runs of this build spent, and this one."""
-        return self.journal.read_usage(), self.usage
 
-    @contextmanager
-    def _accounted(self) -> Iterator[None]:
-        """Measure what language models are asked; what a run spends that ends early is kept with its work."""
-        finished = False
-        self._book_killed_run()
-        with measure() as meter:
-            try:
-                yield
-                finished = True
-            except LLMUnavailableError as error:
-                raise BuildStoppedError(
-                    f"{error}. Finished work is kept; the same command goes on from there"
-                ) from error
-            finally:
-                self.usage = meter.to_dict()
-                if self.usage and not finished:
-                    self.journal.write_usage(sum_usages(*self._spent()))
-                if self.extractors.answers is not None:
-                    self.extractors.answers.book()
-
-    def _book_killed_run(self) -> None:
-        """Take over what a run has spent that ended without warning, from the answers that it left."""
-        answers = self.extractors.answers
-        if answers is not None and (left := answers.unbooked()):
-            spent = {step: usage.to_dict() for step, usage in left.items()}
-            self.journal.write_usage(sum_usages(self.journal.read_usage(), spent))
-            answers.book()
-
-    @contextmanager
-    def _stage(self, name: str) -> Iterator[None]:
-        start = time.perf_counter()
-        yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+def _remove_other_generations(folder: Path, generation: str) -> None:
+    for other in folder.glob("g[0-9]*"):
+        if other.name != generation:
+            shutil.rmtree(other, ignore_errors=True)
 
 
 @contextmanager
@@ -387,11 +320,3 @@ def _refuse_foreign(folder: Path) -> None:
         raise IndexFormatError(
             f"{folder}: holds {sorted(foreign)[0]!r}, which is no part of an index; choose an empty or new folder"
         )
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -85,19 +85,21 @@ class Extractors:
             raise ValueError(f"no extractor of {kind} was given, but the configuration asks for its graph")
         return CachedExtraction(kind, extractor, DECODERS[kind], journal, known)
 
-    def estimate(self, chunks: Sequence[Chunk], journal: Journal, stored: Path | None) -> tuple[StepEstimate, ...]:
+    def estimate(
+        self, chunks: Sequence[Chunk], journal: Journal, stored: Callable[[str], Mapping[str, bytes]]
+    ) -> tuple[StepEstimate, ...]:
         """What the steps that ask a language model would spend on the chunks whose result is not known.
 
         Args:
             chunks: of the whole index.
             journal: of a build that has not ended.
-            stored: snapshot folder of an earlier index.
+            stored: gives what an earlier index holds of one kind, JSON by key.
         """
         estimates = []
         for kind, extractor in self.by_kind().items():
             if isinstance(extractor, ASKING):
-                known = load_stored(stored, kind) if stored is not None else {}
-                estimates.append(extractor.estimate(list(self.cached(kind, journal, known).missing(chunks).values())))
+                extraction = self.cached(kind, journal, stored(kind))
+                estimates.append(extractor.estimate(list(extraction.missing(chunks).values())))
         return tuple(estimates)
 
 

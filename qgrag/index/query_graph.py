@@ -1,9 +1,8 @@
 """QCG-RAG's query-centric graph: question nodes, their nearest neighbours, and the chunks that they come from."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -14,11 +13,10 @@ from torch import Tensor
 from qgrag.corpus.records import Chunk, text_key
 from qgrag.errors import ConfigError
 from qgrag.extraction.records import QuestionAnswer
-from qgrag.graph import KNNGraph, Ragged, append_knn, knn_graph, remove_knn
-from qgrag.graph.segments import rank_within
-from qgrag.index.lexical import LexicalConfig, LexicalIndex
+from qgrag.graph import KNNGraph, Ragged
+from qgrag.index.lexical import LexicalIndex
 from qgrag.index.storage import read_table, read_tensors, write_table, write_tensors
-from qgrag.index.vectors import VectorConfig, VectorIndex
+from qgrag.index.vectors import VectorIndex
 
 if TYPE_CHECKING:
     from torch_geometric.data import HeteroData
@@ -191,135 +189,3 @@ class QueryGraph:
             pair = QuestionAnswer(row["question"], row["answer"], row["sentence"])
             known[passage[row["chunk"]], text_key(node_text(pair, nodes))] = row["similarity"]
         return known
-
-
-def build_query_graph(
-    chunks: Sequence[Chunk],
-    passages: Tensor,
-    pairs: Sequence[Sequence[QuestionAnswer]],
-    config: QueryGraphConfig,
-    lexical: LexicalConfig,
-    search: VectorConfig,
-    encode: Callable[[Sequence[str], str], Tensor],
-    *,
-    known: Mapping[tuple[str, str], float],
-    previous: QueryGraph | None,
-    device: str = "cpu",
-) -> QueryGraph:
-    """Build the graph of `chunks`, from nothing or from what an earlier one holds; both give the same graph.
-
-    Args:
-        chunks: C chunks.
-        passages: float32 [C, d], their unit vectors.
-        pairs: for each chunk its question-answer pairs.
-        config: parameters of the graph.
-        lexical: parameters of BM25 over the nodes.
-        search: how retrieval will search the nodes.
-        encode: texts and a description to unit vectors.
-        known: similarities of an earlier build (`QueryGraph.similarities`).
-        previous: a graph built with the same node mode, neighbours and search.
-        device: where the neighbours are computed.
-    """
-    owner, numbers, flat, texts = [], [], [], []
-    for i, chunk_pairs in enumerate(pairs):
-        seen = set()
-        for pair in chunk_pairs:
-            text = node_text(pair, config.nodes)
-            if text and text not in seen:
-                seen.add(text)
-                owner.append(i)
-                numbers.append(len(seen) - 1)
-                flat.append(pair)
-                texts.append(text)
-    keys = [text_key(text) for text in texts]
-    chunk = torch.tensor(owner, dtype=torch.long)
-    similarity = _similarities(chunks, passages, chunk, texts, keys, known, encode)
-    kept = keep_best(similarity, chunk, config.alpha)
-
-    node_texts = dict(sorted({keys[i]: texts[i] for i in kept.nonzero().flatten().tolist()}.items()))
-    row_of = {key: row for row, key in enumerate(node_texts)}
-    vectors = encode(list(node_texts.values()), "Embedding question nodes")
-    table = pa.table(
-        {
-            "chunk": owner,
-            "number": numbers,
-            "node": [row_of[keys[i]] if keep else -1 for i, keep in enumerate(kept.tolist())],
-            "similarity": similarity.numpy(),
-            "question": [pair.question for pair in flat],
-            "answer": [pair.answer for pair in flat],
-            "sentence": [pair.sentence for pair in flat],
-        },
-        schema=PAIRS_SCHEMA,
-    )
-    return QueryGraph(
-        table,
-        list(node_texts),
-        VectorIndex.build(vectors, search, device),
-        _neighbours(vectors.to(device), list(node_texts), config, previous),
-        LexicalIndex.build(list(node_texts.values()), lexical),
-    )
-
-
-def keep_best(similarity: Tensor, chunk: Tensor, alpha: float) -> Tensor:
-    """Doc2Query--: the best alpha of each chunk's pairs (QCG-RAG, section 3.3, step 2).
-
-    Args:
-        similarity: float32 [P], s_i^j of each pair with its chunk.
-        chunk: int64 [P], the chunk of each pair.
-        alpha: share kept, rounded up, so that each chunk keeps at least one.
-
-    Returns:
-        bool [P]; among equal similarities the earlier pair stays.
-    """
-    if len(chunk) == 0:
-        return torch.zeros(0, dtype=torch.bool)
-    count = torch.bincount(chunk)
-    limit = torch.tensor([ceil(round(alpha * n, 6)) for n in range(int(count.max()) + 1)])
-    return rank_within(chunk, similarity, len(count)) < limit[count[chunk]]
-
-
-def _similarities(
-    chunks: Sequence[Chunk],
-    passages: Tensor,
-    chunk: Tensor,
-    texts: Sequence[str],
-    keys: Sequence[str],
-    known: Mapping[tuple[str, str], float],
-    encode: Callable[[Sequence[str], str], Tensor],
-) -> Tensor:
-    passage_keys = [text_key(c.passage) for c in chunks]
-    out = torch.tensor(
-        [known.get((passage_keys[c], key), torch.nan) for c, key in zip(chunk.tolist(), keys)],
-        dtype=torch.float32,
-    )
-    new = out.isnan().nonzero().flatten()
-    if len(new):
-        vectors = encode([texts[i] for i in new.tolist()], "Embedding question nodes")
-        out[new] = (vectors * passages[chunk[new]]).sum(1)
-    return out
-
-
-def _neighbours(vectors: Tensor, keys: list[str], config: QueryGraphConfig, previous: QueryGraph | None) -> KNNGraph:
-    if previous is None or config.search != "exact":
-        return knn_graph(vectors, config.neighbours, method=config.search)
-    row_of = {key: row for row, key in enumerate(keys)}
-    moved = torch.tensor([row_of.get(key, -1) for key in previous.keys], dtype=torch.long)
-    stay = moved[moved >= 0]
-    new = torch.ones(len(keys), dtype=torch.bool)
-    new[stay] = False
-    k = config.neighbours
-    graph = remove_knn(previous.neighbours, vectors[stay], moved >= 0, k)
-    graph = append_knn(graph, vectors[stay], vectors[new], k)
-    return _renumber(graph, torch.cat([stay, new.nonzero().flatten()]))
-
-
-def _renumber(graph: KNNGraph, order: Tensor) -> KNNGraph:
-    """The same graph with node i called order[i]; equal scores in a row go by the new number."""
-    index = torch.where(graph.index >= 0, order[graph.index.clamp(min=0)], -1)
-    by_id = index.argsort(dim=1)
-    by_score = graph.score.gather(1, by_id).argsort(dim=1, descending=True, stable=True)
-    ranked = by_id.gather(1, by_score)
-    out = KNNGraph(torch.empty_like(index), torch.empty_like(graph.score))
-    out.index[order] = index.gather(1, ranked)
-    out.score[order] = graph.score.gather(1, ranked)
-    return out

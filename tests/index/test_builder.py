@@ -236,3 +236,14 @@ def test_a_process_killed_without_warning_leaves_batches_that_the_next_run_uses(
     build_index(documents, folder, IndexConfig(query_graph=None, knowledge_graph=None), embedder=counting)
     assert len(counting.seen) == 400 - done
     assert Index.open(folder).check() == []
+
+
+def test_chunks_that_are_reused_keep_the_header_of_their_table(tmp_path, counting):
+    rows = "\n".join(f"| lake {i} | {i} metres |" for i in range(80))
+    table = Document("lakes", f"| name | depth |\n| --- | --- |\n{rows}\n", "Lakes")
+    config = IndexConfig(chunks=ChunkConfig(tokens=120, overlap=0), query_graph=None, knowledge_graph=None)
+    build_index([table], tmp_path / "i", config, embedder=counting)
+    before = Index.open(tmp_path / "i").chunks
+    assert before[-1].header
+    build_index([table, Document("other", "A short text.")], tmp_path / "i", config, embedder=counting)
+    assert Index.open(tmp_path / "i").chunks[: len(before)] == before

@@ -3,7 +3,7 @@ import torch
 
 from benchmarks.qcg_networkx import NetworkxRetriever, to_networkx
 from qgrag.errors import ConfigError
-from qgrag.index.query_graph import keep_best
+from qgrag.index.query_graph_build import keep_best
 from qgrag.retrieval.methods.qcg import QCGConfig, QCGRetriever
 from qgrag.retrieval.registry import load_retriever
 
