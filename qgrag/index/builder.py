@@ -28,6 +28,7 @@ from qgrag.index.query_graph_build import QueryGraphInputs, build_query_graph
 from qgrag.index.reader import CHUNKS, DOCUMENTS, KNOWLEDGE_GRAPH, LEXICAL, PASSAGES, QUERY_GRAPH, Index
 from qgrag.index.reports import BuildPlan, BuildReport
 from qgrag.index.reuse import CachedEncoder
+from qgrag.index.snapshot import remove_others
 from qgrag.index.spending import Spending, counted
 from qgrag.index.storage import checksums
 from qgrag.index.tally import Tally
@@ -76,7 +77,7 @@ def build_index(
     Where an index stands there already, only chunks that it does not know are embedded and extracted, and what belongs
     to documents that are gone is dropped; the result equals a build from nothing. With nothing changed, nothing is
     done. A run that was killed goes on from its last finished batch. Readers keep the old snapshot until they open
-    the index again.
+    the index again; the first build after they have closed it removes its files.
 
     Args:
         documents: all of them, in any order.
@@ -106,18 +107,21 @@ def build_index(
     with _lock(folder), nullcontext(extractors) if extractors else open_extractors(config, cache) as opened:
         reuse = Reuse(Index.open(folder, embedder=embedder) if (folder / MANIFEST).is_file() else None)
         changes = compare(reuse.hashes, document_set.hashes)
-        if not changes and reuse.is_finished(config, opened.fingerprints()):
+        if reuse.index and not changes and reuse.is_finished(config, opened.fingerprints()):
+            reuse.close()
+            remove_others(folder, reuse.index.manifest.generation)
             return BuildReport(folder, changes, False, reuse.counts)
         build = _Build(document_set, config, embedder, opened, reuse, Journal(folder / JOURNAL))
         tally = Tally()
-        generation = f"g{reuse.generation + 1:06d}"
+        generation = reuse.next_generation
         with whole_folder(_emptied(folder / generation)) as aside:
             with counted(build.journal, opened.answers) as spending:
                 _write_snapshot(build, aside, tally)
             with tally.stage("checksums"):
                 files = checksums(aside)
         write_manifest(folder, _manifest(build, generation, tally, spending, files))
-        _remove_other_generations(folder, generation)
+        reuse.close()
+        remove_others(folder, generation)
         build.journal.clear()
     return BuildReport(
         folder,
@@ -285,12 +289,6 @@ def _emptied(folder: Path) -> Path:
     """A snapshot folder without what a build left there that was killed before its manifest was written."""
     shutil.rmtree(folder, ignore_errors=True)
     return folder
-
-
-def _remove_other_generations(folder: Path, generation: str) -> None:
-    for other in folder.glob("g[0-9]*"):
-        if other.name != generation:
-            shutil.rmtree(other, ignore_errors=True)
 
 
 @contextmanager

@@ -25,9 +25,9 @@ class Reuse:
     index: Index | None
 
     @property
-    def generation(self) -> int:
-        """Number of the snapshot, 0 without an index."""
-        return int(self.index.manifest.generation[1:]) if self.index else 0
+    def next_generation(self) -> str:
+        """Name of the snapshot that follows."""
+        return f"g{int(self.index.manifest.generation[1:]) + 1 if self.index else 1:06d}"
 
     @property
     def hashes(self) -> dict[str, str]:
@@ -42,6 +42,11 @@ class Reuse:
     def usage(self) -> dict[str, Any]:
         """LLM calls and tokens of all builds so far, by step."""
         return self.index.manifest.usage if self.index else {}
+
+    def close(self) -> None:
+        """Let the snapshot go."""
+        if self.index:
+            self.index.close()
 
     def is_finished(self, config: IndexConfig, extractors: dict[str, str]) -> bool:
         """Whether the index was made by this configuration and these extractors, with no chunk left to try again."""

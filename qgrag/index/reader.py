@@ -11,8 +11,9 @@ from qgrag.index.config import IndexConfig, load_embedder
 from qgrag.index.documents import DocumentSet, load_chunks
 from qgrag.index.knowledge.build import KnowledgeGraph
 from qgrag.index.lexical import LexicalIndex
-from qgrag.index.manifest import Manifest, read_manifest
+from qgrag.index.manifest import Manifest
 from qgrag.index.query_graph import QueryGraph
+from qgrag.index.snapshot import Hold, hold_current
 from qgrag.index.storage import verify_files
 from qgrag.index.vectors import VectorIndex
 from qgrag.llm.errors import LLMUnavailableError
@@ -31,20 +32,23 @@ KNOWLEDGE_GRAPH = "knowledge_graph"
 class Index:
     """A read-only snapshot of an index on disk; parts are loaded when first used.
 
-    Any number of processes may hold one. A build that ends meanwhile does not change what an open `Index` returns.
+    Any number of processes may have one open. A build that ends meanwhile does not change what it returns: the snapshot
+    is held, and stays on disk, until `close` or until the object is collected.
 
     Args:
         path: the index folder.
         manifest: as read from it.
         embedder: encodes queries; must carry the fingerprint in the manifest.
         device: where vectors are searched.
+        hold: on the snapshot.
     """
 
-    def __init__(self, path: Path, manifest: Manifest, embedder: Embedder | None, device: str) -> None:
+    def __init__(self, path: Path, manifest: Manifest, embedder: Embedder | None, device: str, hold: Hold) -> None:
         self.path = path
         self.manifest = manifest
         self.device = device
         self._embedder = embedder
+        self._hold = hold
 
     @classmethod
     def open(
@@ -62,14 +66,18 @@ class Index:
             IndexFormatError: no index, a torn, foreign or newer one, or one built with another embedding model.
         """
         folder = Path(path)
-        manifest = read_manifest(folder)
+        manifest, hold = hold_current(folder)
         verify_files(folder / manifest.generation, manifest.files, digests=verify)
-        index = cls(folder, manifest, embedder, pick_device(device))
+        index = cls(folder, manifest, embedder, pick_device(device), hold)
         try:
             index._check_embedder(index.embedder)
         except (ModelNotFoundError, LLMUnavailableError) as error:
             logger.warning("%s; retrievers that need no embeddings still work", error)
         return index
+
+    def close(self) -> None:
+        """Let the snapshot go: a later build may remove its files, so parts not yet loaded can no longer be."""
+        self._hold.release()
 
     def _check_embedder(self, embedder: Embedder) -> None:
         recorded = self.manifest.embedder

@@ -247,3 +247,28 @@ def test_chunks_that_are_reused_keep_the_header_of_their_table(tmp_path, countin
     assert before[-1].header
     build_index([table, Document("other", "A short text.")], tmp_path / "i", config, embedder=counting)
     assert Index.open(tmp_path / "i").chunks[: len(before)] == before
+
+
+def generations(folder):
+    return sorted(path.name for path in folder.glob("g*"))
+
+
+def test_an_open_index_keeps_its_files_across_updates_and_the_next_build_cleans_up(notes, tmp_path, counting):
+    folder = tmp_path / "i"
+    config = IndexConfig(query_graph=None, knowledge_graph=None)
+    for count in (2, 3):
+        build_index(notes[:count], folder, config, embedder=counting)
+    assert generations(folder) == ["g000002"]
+    reader = Index.open(folder, embedder=counting)
+    twin = Index.open(folder, embedder=counting)
+    for count in (4, 5):
+        build_index(notes[:count], folder, config, embedder=counting)
+    assert generations(folder) == ["g000002", "g000004"]
+    assert len(reader.chunks) == len(reader.passages.vectors) == 3
+    assert reader.check() == []
+    reader.close()
+    assert not build_index(notes[:5], folder, config, embedder=counting).done
+    assert generations(folder) == ["g000002", "g000004"]
+    del twin
+    assert not build_index(notes[:5], folder, config, embedder=counting).done
+    assert generations(folder) == ["g000004"]
