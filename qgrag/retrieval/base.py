@@ -2,7 +2,7 @@
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -12,6 +12,8 @@ from torch import Tensor
 from qgrag.corpus.searchable import is_blank
 from qgrag.errors import InputError
 from qgrag.index.reader import Index
+from qgrag.llm.model import LanguageModel
+from qgrag.llm.prompts import Prompts
 from qgrag.llm.usage import Meter, measure
 from qgrag.progress import progress
 from qgrag.retrieval.evidence.base import Evidence, Item
@@ -20,6 +22,8 @@ from qgrag.retrieval.results import Hit, RetrievalResult
 logger = logging.getLogger(__name__)
 
 Reads = Literal["passages", "views", "nothing"]
+Maker = Callable[[LanguageModel, Prompts | None, Any], Any]
+"""What makes a keyword argument of a retriever from a model, its prompts and the retriever's configuration."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +33,9 @@ class Ranking:
     Args:
         chunks: int64 [B, K], rows of `Index.chunks`, best first, padded with -1 at the end.
         scores: float32 [B, K], never rising along a row.
-        evidence: the record of each query; empty where there is nothing to tell.
-        hit_evidence: of each query a map from chunk row to the items that brought the chunk.
-        usage: of each query LLM calls, tokens and seconds by step, beside those that `retrieve` measures itself.
+        evidence: one record per query; empty where there is nothing to tell.
+        hit_evidence: per query, a map from chunk row to the items that brought the chunk.
+        usage: per query, LLM calls, tokens and seconds by step, beside those that `retrieve` measures itself.
     """
 
     chunks: Tensor
@@ -44,18 +48,25 @@ class Ranking:
 class Retriever(ABC):
     """Base of all retrievers: checks queries, encodes them in batches, turns rankings into results.
 
-    A subclass names itself, has a `config` and implements `rank`.
+    A subclass names itself and implements `rank`. One with parameters names the class of its configuration in `Config`
+    and takes it as `config`, after the index.
 
     Args:
         index: what is searched.
 
     Attributes:
+        name: under which it is registered.
+        Config: the dataclass of its parameters; None where it has none.
+        steps: the steps that a language model can take: keyword arguments of the class, and what makes each.
+        needs_vectors: whether `rank` reads the vectors of the queries.
         reads: what the method as published gives its reader: the chunks found, the views of the graph that stand in the
             evidence, or nothing.
         llm_steps: names of the steps that a language model takes, as `load_retriever` handed them over.
     """
 
     name: ClassVar[str]
+    Config: ClassVar[type | None] = None
+    steps: ClassVar[Mapping[str, Maker]] = {}
     needs_vectors: ClassVar[bool] = True
     reads: ClassVar[Reads] = "passages"
     llm_steps: tuple[str, ...] = ()
@@ -72,7 +83,7 @@ class Retriever(ABC):
             batch_size: queries scored together; memory grows with it, results do not depend on it.
 
         Returns:
-            One result a query, in order.
+            One result per query, in order.
 
         Raises:
             InputError: a blank query (named by position), or top_k or batch_size below 1.
@@ -84,22 +95,32 @@ class Retriever(ABC):
         with progress(f"Retrieving ({self.name})", len(checked)) as bar:
             for start in range(0, len(checked), batch_size):
                 batch = checked[start : start + batch_size]
-                vectors = self.index.embedder.encode_queries(batch) if self.needs_vectors else None
+                vectors = self._encode(batch)
                 with measure() as meter:
                     ranking = self.rank(batch, vectors, top_k)
                 results.extend(self._results(batch, ranking, meter))
                 bar.advance(len(batch))
         return results
 
+    @classmethod
+    def steps_of(cls, config: Any) -> Mapping[str, Maker]:
+        """Those of `steps` that a configuration leaves in."""
+        return cls.steps
+
     @abstractmethod
-    def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
+    def rank(self, queries: Sequence[str], vectors: Tensor, top_k: int) -> Ranking:
         """Rank chunks for one batch.
 
         Args:
             queries: B texts.
-            vectors: float32 [B, d], their unit vectors; None where `needs_vectors` is False.
+            vectors: float32 [B, d], their unit vectors; [B, 0] where `needs_vectors` is False.
             top_k: columns of the ranking, at most.
         """
+
+    def _encode(self, queries: Sequence[str]) -> Tensor:
+        if self.needs_vectors:
+            return self.index.embedder.encode_queries(queries)
+        return torch.empty(len(queries), 0, device="cpu")
 
     def _results(self, queries: Sequence[str], ranking: Ranking, meter: Meter) -> Iterable[RetrievalResult]:
         rows, scores = ranking.chunks.tolist(), ranking.scores.tolist()

@@ -11,24 +11,24 @@ from qgrag.errors import ConfigError
 from qgrag.index.reader import Index
 from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import Prompts
-from qgrag.retrieval.base import Retriever
-from qgrag.retrieval.steps.registry import MakeStep, llm_steps
+from qgrag.retrieval.base import Maker, Retriever
 
-RETRIEVERS = {
-    "naive": ("qgrag.retrieval.methods.naive", "NaiveRetriever", None),
-    "bm25": ("qgrag.retrieval.methods.bm25", "BM25Retriever", None),
-    "hybrid": ("qgrag.retrieval.methods.hybrid", "HybridRetriever", "HybridConfig"),
-    "qcg": ("qgrag.retrieval.methods.qcg", "QCGRetriever", "QCGConfig"),
-    "dual": ("qgrag.retrieval.methods.dual.retriever", "DualRetriever", "DualConfig"),
-    "fg": ("qgrag.retrieval.methods.fg.retriever", "FGRetriever", "FGConfig"),
-    "qmkgf": ("qgrag.retrieval.methods.qmkgf.retriever", "QMKGFRetriever", "QMKGFConfig"),
-    "ensemble": ("qgrag.retrieval.methods.ensemble", "EnsembleRetriever", "EnsembleConfig"),
-    "d2q": ("qgrag.retrieval.methods.d2q", "D2QRetriever", "D2QConfig"),
-    "d2q--": ("qgrag.retrieval.methods.d2q", "D2QMinusRetriever", "D2QConfig"),
-    "kg": ("qgrag.retrieval.methods.kg", "KGRetriever", "KGConfig"),
-    "rerank": ("qgrag.retrieval.methods.rerank", "RerankRetriever", "RerankConfig"),
-    "llm-only": ("qgrag.retrieval.methods.llm_only", "LLMOnlyRetriever", None),
+RETRIEVERS: dict[str, str] = {
+    "naive": "qgrag.retrieval.methods.naive.NaiveRetriever",
+    "bm25": "qgrag.retrieval.methods.bm25.BM25Retriever",
+    "hybrid": "qgrag.retrieval.methods.hybrid.HybridRetriever",
+    "qcg": "qgrag.retrieval.methods.qcg.QCGRetriever",
+    "dual": "qgrag.retrieval.methods.dual.retriever.DualRetriever",
+    "fg": "qgrag.retrieval.methods.fg.retriever.FGRetriever",
+    "qmkgf": "qgrag.retrieval.methods.qmkgf.retriever.QMKGFRetriever",
+    "ensemble": "qgrag.retrieval.methods.ensemble.EnsembleRetriever",
+    "d2q": "qgrag.retrieval.methods.d2q.D2QRetriever",
+    "d2q--": "qgrag.retrieval.methods.d2q.D2QMinusRetriever",
+    "kg": "qgrag.retrieval.methods.kg.KGRetriever",
+    "rerank": "qgrag.retrieval.methods.rerank.RerankRetriever",
+    "llm-only": "qgrag.retrieval.methods.llm_only.LLMOnlyRetriever",
 }
+"""Name -> dotted path of the class, which is imported when it is asked for."""
 STANDARD = tuple(name for name in RETRIEVERS if name not in ("d2q", "d2q--", "kg", "rerank", "llm-only"))
 """What is measured where nobody says otherwise: all but the further baselines."""
 
@@ -54,10 +54,7 @@ def load_retriever(
     chosen = _chosen(name, parameters)
     if chosen.config is None:
         return chosen.retriever(index)
-    makers = llm_steps(chosen.name, chosen.config)
-    if chosen.steps is not None:
-        makers = _wanted_steps(chosen.steps, makers, f"{chosen.where}: llm_steps")
-    steps = {} if model is None else {step: make(model, prompts) for step, make in makers.items()}
+    steps = {} if model is None else {step: make(model, prompts, chosen.config) for step, make in chosen.steps.items()}
     made = chosen.retriever(index, chosen.config, **steps)  # type: ignore[call-arg]
     made.llm_steps = tuple(steps)
     return made
@@ -68,20 +65,18 @@ def retriever_settings(name: str, **parameters: Any) -> dict[str, Any]:
     configuration. Needs no index.
 
     Raises:
-        ConfigError: unknown name or parameter, or a value out of range.
+        ConfigError: unknown name, parameter or step, or a value out of range.
     """
     chosen = _chosen(name, parameters)
     return {"retriever": chosen.retriever.name, **(asdict(chosen.config) if chosen.config is not None else {})}
 
 
 class _Chosen(NamedTuple):
-    """A retriever's class and configuration, the steps listed for a model, and where all that was said."""
+    """A retriever's class, its configuration, and what makes each step that is to be a model's."""
 
-    where: str
-    name: str
     retriever: type[Retriever]
     config: Any
-    steps: Any
+    steps: Mapping[str, Maker]
 
 
 def _chosen(name: str, parameters: Mapping[str, Any]) -> _Chosen:
@@ -94,18 +89,19 @@ def _chosen(name: str, parameters: Mapping[str, Any]) -> _Chosen:
         values |= parameters
     if name not in RETRIEVERS:
         raise ConfigError(unknown_name(f"{where}: retriever", name, RETRIEVERS))
-    module_name, retriever_name, config_name = RETRIEVERS[name]
-    module = import_module(module_name)
-    if config_name is None:
+    module, _, class_name = RETRIEVERS[name].rpartition(".")
+    retriever: type[Retriever] = getattr(import_module(module), class_name)
+    if retriever.Config is None:
         if values:
             raise ConfigError(f"{where}: {name} takes no parameters, but {', '.join(values)} was given")
-        return _Chosen(where, name, getattr(module, retriever_name), None, None)
-    steps = values.pop("llm_steps", None)
-    config = from_plain(getattr(module, config_name), values, where=where)
-    return _Chosen(where, name, getattr(module, retriever_name), config, steps)
+        return _Chosen(retriever, None, {})
+    wanted = values.pop("llm_steps", None)
+    config: Any = from_plain(retriever.Config, values, where=where)
+    steps = retriever.steps_of(config)
+    return _Chosen(retriever, config, steps if wanted is None else _listed(wanted, steps, f"{where}: llm_steps"))
 
 
-def _wanted_steps(wanted: Any, makers: Mapping[str, MakeStep], where: str) -> dict[str, MakeStep]:
+def _listed(wanted: Any, makers: Mapping[str, Maker], where: str) -> dict[str, Maker]:
     """Those of the steps that are listed."""
     if not isinstance(wanted, list | tuple):
         raise ConfigError(f"{where}: has to be a list of steps, not {wanted!r}")

@@ -12,11 +12,11 @@ from qgrag.extraction.records import Triple
 from qgrag.generation.subgraph_scores import SubgraphJudge
 from qgrag.index.reader import Index
 from qgrag.models.embedder import Embedder
-from qgrag.retrieval.graph_steps import link_entities
 from qgrag.retrieval.linking.linker import EntityLinker
 from qgrag.retrieval.methods.qmkgf.expansion import Join
 from qgrag.retrieval.methods.qmkgf.retriever import QMKGFConfig
 from qgrag.retrieval.methods.qmkgf.subgraphs import KINDS, build_subgraphs
+from qgrag.retrieval.steps.linked_queries import link_entities
 from qgrag.training.gold_pairs import GoldQuestion, check_gold, document_numbers
 from qgrag.training.reward_examples import LabelledSubgraph, RewardExample
 from qgrag.training.utility import retrieval_utility

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from qgrag.errors import ConfigError, InputError
 from qgrag.graph.segments import pool_pairs, top_pairs
 from qgrag.retrieval.base import check_queries, standardise, top_chunks
-from qgrag.retrieval.pair_scores import paired_dots
 from qgrag.retrieval.registry import load_retriever
+from qgrag.retrieval.steps.paired_dots import paired_dots
 
 PAIRS = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 6), st.sampled_from([-1.0, -0.5, 0.0, 0.25, 0.5, 1.0])), max_size=40

@@ -21,7 +21,7 @@ class EntityLinkerConfig:
     Args:
         fuzzy: least similarity of spelling, from 0 to 1; 1 switches near spellings off.
         embedding: least cosine of a name and an entity's name; 1 switches it off.
-        candidates: entities a name may mean, at most.
+        candidates: entities that one name may mean, at most.
     """
 
     fuzzy: float = 0.85

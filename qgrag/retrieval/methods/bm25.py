@@ -14,7 +14,7 @@ class BM25Retriever(Retriever):
     name = "bm25"
     needs_vectors = False
 
-    def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
+    def rank(self, queries: Sequence[str], vectors: Tensor, top_k: int) -> Ranking:
         scores = self.index.lexical.scores(queries)
         chunks, values = top_chunks(scores.masked_fill(scores <= 0, -torch.inf), top_k)
         return Ranking(chunks, values)

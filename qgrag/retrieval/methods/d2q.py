@@ -36,6 +36,7 @@ class D2QRetriever(Retriever):
     """
 
     name = "d2q"
+    Config = D2QConfig
     filtered: ClassVar[bool] = False
 
     def __init__(self, index: Index, config: D2QConfig | None = None) -> None:
@@ -63,8 +64,7 @@ class D2QRetriever(Retriever):
         vectors = self.index.embedder.encode(texts, description="Embedding expanded chunks")
         return VectorIndex.build(vectors, self.index.config.vectors, self.index.device)
 
-    def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
-        assert vectors is not None
+    def rank(self, queries: Sequence[str], vectors: Tensor, top_k: int) -> Ranking:
         scores, chunks = self._passages.search(vectors, top_k)
         evidence = D2QEvidence("questions with answers" if self.config.answers else "questions")
         return Ranking(chunks, scores, [evidence] * len(queries))

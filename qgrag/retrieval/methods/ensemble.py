@@ -1,8 +1,8 @@
 """Several retrievers' rankings fused into one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from qgrag.graph.segments import pool_pairs, top_pairs
 from qgrag.index.reader import Index
 from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import Prompts
-from qgrag.retrieval.base import Ranking, Retriever, standardise
+from qgrag.retrieval.base import Maker, Ranking, Retriever, standardise
 from qgrag.retrieval.evidence.base import Evidence
 from qgrag.retrieval.evidence.items import VoteItem
 from qgrag.retrieval.evidence.records import EnsembleEvidence
@@ -24,12 +24,12 @@ class EnsembleConfig:
 
     Args:
         members: names of retrievers, or YAML files that configure them; evidence and usage call them so.
-        weights: one for each member; empty gives each 1.
+        weights: one per member; where empty, each member has 1.
         fusion: `rank` adds weight / (k + rank), the reciprocal rank fusion of Cormack et al. (2009); `score` adds
             weight times the member's scores, standardised over the chunks that it found for the query, those that it
             did not find counting as its lowest.
         k: constant of the rank fusion; small values trust the first places more.
-        depth: chunks taken of each member.
+        depth: chunks taken per member.
     """
 
     members: tuple[str, ...] = ("dual", "qcg")
@@ -66,6 +66,11 @@ class EnsembleRetriever(Retriever):
     """
 
     name = "ensemble"
+    Config = EnsembleConfig
+    steps: ClassVar[Mapping[str, Maker]] = {
+        "model": lambda model, prompts, config: model,
+        "prompts": lambda model, prompts, config: prompts,
+    }
 
     def __init__(
         self,
@@ -90,7 +95,7 @@ class EnsembleRetriever(Retriever):
             raise ConfigError("ensemble.members may not hold the ensemble itself")
         return [load_retriever(self.index, name, model=model, prompts=prompts) for name in self.config.members]
 
-    def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
+    def rank(self, queries: Sequence[str], vectors: Tensor, top_k: int) -> Ranking:
         depth = max(self.config.depth, top_k)
         rankings = [member.rank(queries, vectors, depth) for member in self.members]
         parts = [_votes(ranking, weight, self.config) for ranking, weight in zip(rankings, self.weights, strict=True)]

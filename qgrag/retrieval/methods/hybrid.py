@@ -27,13 +27,13 @@ class HybridRetriever(Retriever):
     """Score of a chunk: z(cosine) + lexical_weight * z(BM25), z over all chunks of the index for one query."""
 
     name = "hybrid"
+    Config = HybridConfig
 
     def __init__(self, index: Index, config: HybridConfig | None = None) -> None:
         super().__init__(index)
         self.config = config or HybridConfig()
 
-    def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
-        assert vectors is not None
+    def rank(self, queries: Sequence[str], vectors: Tensor, top_k: int) -> Ranking:
         passages = self.index.passages.vectors
         dense = vectors.to(passages.device) @ passages.T
         lexical = self.index.lexical.scores(queries).to(dense.device)

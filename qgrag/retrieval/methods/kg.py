@@ -2,36 +2,30 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from qgrag.errors import ConfigError
-from qgrag.graph import to_csr
 from qgrag.graph.segments import pool_pairs, top_pairs, top_per_group
 from qgrag.index.reader import Index
-from qgrag.retrieval.base import Ranking, Retriever
+from qgrag.retrieval.base import Ranking
 from qgrag.retrieval.evidence.items import TripleItem
 from qgrag.retrieval.evidence.named_triples import extended, sourced_triples
 from qgrag.retrieval.evidence.records import KGEvidence
-from qgrag.retrieval.graph_steps import (
-    LinkedQueries,
-    OneHop,
-    dense_fallback,
-    link_entities,
-    one_hop,
-    vectors_of_triples,
-)
-from qgrag.retrieval.linking.linker import EntityLinker, EntityLinkerConfig
+from qgrag.retrieval.graph_retriever import GraphRetriever
+from qgrag.retrieval.linking.linker import EntityLinkerConfig
+from qgrag.retrieval.steps.linked_queries import LinkedQueries
+from qgrag.retrieval.steps.one_hop import OneHop, one_hop
 from qgrag.retrieval.steps.protocols import QueryEntities
+from qgrag.retrieval.steps.stored_vectors import vectors_of_triples
 
 
 @dataclass(frozen=True)
 class KGConfig:
     """Args:
-    max_triples: triples looked at of an entity, those whose relation is most similar to the query.
-    triples: triples kept of a query, those whose text is most similar to it.
+    max_triples: triples looked at per entity, those whose relation is most similar to the query.
+    triples: triples kept per query, those whose text is most similar to it.
     linking: how names become entities.
     """
 
@@ -46,7 +40,7 @@ class KGConfig:
             )
 
 
-class KGRetriever(Retriever):
+class KGRetriever(GraphRetriever):
     """The graph baseline of QMKGF: semantic search among the triples of the entities that a query names.
 
     A chunk scores as its best triple. Its `triples` in the evidence are what a reader gets (LLM + graph); the chunks
@@ -59,36 +53,23 @@ class KGRetriever(Retriever):
     """
 
     name = "kg"
+    Config = KGConfig
+    looks_for = "triple"
     reads = "views"
 
     def __init__(self, index: Index, config: KGConfig | None = None, *, entities: QueryEntities | None = None) -> None:
-        super().__init__(index)
         self.config = config or KGConfig()
-        self.graph = index.knowledge_graph
-        self._entities = entities
-        self._csr = to_csr(self.graph.edge_index, num_nodes=self.graph.num_entities, undirected=True)
+        super().__init__(index, self.config.linking, entities)
 
-    @cached_property
-    def _linker(self) -> EntityLinker:
-        return EntityLinker(self.graph, self.config.linking)
-
-    def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
-        assert vectors is not None
-        relations = vectors @ self.graph.relation_vectors.T
-        linked = link_entities(queries, self._linker, self.index.embedder.encode, self._entities)
-        hop = one_hop(
-            self._csr,
-            linked.nodes,
-            lambda query, triple: relations[query, self.graph.relation_ids[triple]],
-            self.config.max_triples,
-        )
+    def rank(self, queries: Sequence[str], vectors: Tensor, top_k: int) -> Ranking:
+        linked = self.link(queries)
+        hop = one_hop(self.edges, linked.nodes, self.relation_similarity(vectors), self.config.max_triples)
         query, triple, score = self._best_triples(hop, vectors)
         owner, chunk = self.graph.triple_chunks.gather(triple)
         pooled = pool_pairs(query[owner], chunk, score[owner], len(self.index.chunks), "max")
         chunks, scores = top_pairs(*pooled, len(queries), top_k)
         evidence, brought = self._evidence(linked, query, triple, score, chunks)
-        ranking = Ranking(chunks, scores, evidence, brought)
-        return dense_fallback(ranking, linked.linked, vectors, self.index.passages, top_k, "triple")
+        return self.with_fallback(Ranking(chunks, scores, evidence, brought), linked, vectors, top_k)
 
     def _best_triples(self, hop: OneHop, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Query, triple and cosine of the triples kept, by query, the best first."""

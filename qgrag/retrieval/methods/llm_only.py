@@ -15,5 +15,5 @@ class LLMOnlyRetriever(Retriever):
     needs_vectors = False
     reads = "nothing"
 
-    def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
+    def rank(self, queries: Sequence[str], vectors: Tensor, top_k: int) -> Ranking:
         return Ranking(torch.empty(len(queries), 0, dtype=torch.long), torch.empty(len(queries), 0))

@@ -12,7 +12,6 @@ class NaiveRetriever(Retriever):
 
     name = "naive"
 
-    def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
-        assert vectors is not None
+    def rank(self, queries: Sequence[str], vectors: Tensor, top_k: int) -> Ranking:
         scores, chunks = self.index.passages.search(vectors, top_k)
         return Ranking(chunks, scores)

@@ -25,8 +25,8 @@ class QCGConfig:
     The defaults are the ones that measured best; configs/retrieval/qcg-paper.yaml holds the paper's.
 
     Args:
-        nodes: n, question nodes retrieved for a query, at most.
-        neighbours: k, edges followed from a node; at most as many as the index stores.
+        nodes: n, question nodes retrieved per query, at most.
+        neighbours: k, edges followed per node; at most as many as the index stores.
         hops: h, how far the retrieved nodes are expanded.
         threshold: gamma, smallest cosine + 1 of a retrieved node, from 0 to 2.
         aggregation: how the scores of a chunk's nodes become the chunk's: `mean` is the paper's; `max`, `sum` and
@@ -86,6 +86,7 @@ class QCGRetriever(Retriever):
     """The paper's steps 1 to 3 for a batch of queries at once; the evidence of a hit is the nodes that brought it."""
 
     name = "qcg"
+    Config = QCGConfig
 
     def __init__(self, index: Index, config: QCGConfig | None = None) -> None:
         super().__init__(index)
@@ -94,12 +95,11 @@ class QCGRetriever(Retriever):
         stored = self.graph.neighbours.index.shape[1]
         if self.config.neighbours > stored:
             raise ConfigError(
-                f"qcg.neighbours is {self.config.neighbours}, but the index stores {stored} a node; "
+                f"qcg.neighbours is {self.config.neighbours}, but the index stores {stored} per node; "
                 f"lower it, or index again with query_graph.neighbours at {self.config.neighbours}"
             )
 
-    def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
-        assert vectors is not None
+    def rank(self, queries: Sequence[str], vectors: Tensor, top_k: int) -> Ranking:
         found = self.find_nodes(queries, vectors)
         chunks, scores = self.rank_chunks(found, len(queries), top_k)
         evidence, brought = self._evidence(found, chunks)

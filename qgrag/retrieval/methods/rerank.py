@@ -1,8 +1,8 @@
 """A retriever's first chunks, ordered anew by a cross-encoder."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from torch import Tensor
 
@@ -12,7 +12,7 @@ from qgrag.index.reader import Index
 from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import Prompts
 from qgrag.models.cross_encoder import CrossEncoderConfig, LocalCrossEncoder
-from qgrag.retrieval.base import Ranking, Retriever
+from qgrag.retrieval.base import Maker, Ranking, Retriever
 from qgrag.retrieval.evidence.base import Item
 from qgrag.retrieval.evidence.items import RerankItem
 
@@ -61,6 +61,11 @@ class RerankRetriever(Retriever):
     """
 
     name = "rerank"
+    Config = RerankConfig
+    steps: ClassVar[Mapping[str, Maker]] = {
+        "model": lambda model, prompts, config: model,
+        "prompts": lambda model, prompts, config: prompts,
+    }
 
     def __init__(
         self,
@@ -79,7 +84,7 @@ class RerankRetriever(Retriever):
         parameters = self.config.first_parameters
         self.first = load_retriever(index, self.config.first, model=model, prompts=prompts, **parameters)
 
-    def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
+    def rank(self, queries: Sequence[str], vectors: Tensor, top_k: int) -> Ranking:
         first = self.first.rank(queries, vectors, max(self.config.depth, top_k))
         query, place = (first.chunks >= 0).nonzero().unbind(1)
         chunk = first.chunks[query, place]

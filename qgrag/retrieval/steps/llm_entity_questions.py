@@ -9,6 +9,7 @@ from qgrag.extraction.grounding import one_line
 from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import Prompts
 from qgrag.names.forms import without_punctuation
+from qgrag.retrieval.steps.ask import ask
 
 
 class GeneratedQuestions(BaseModel):
@@ -19,7 +20,7 @@ class LLMEntityQuestions:
     """An `EntityQuestions`; a failed request gives no questions.
 
     Args:
-        count: m, questions about each entity.
+        count: m, questions per entity, at most.
     """
 
     step = "entity_questions"
@@ -32,17 +33,12 @@ class LLMEntityQuestions:
         self.count = count
 
     def __call__(self, queries: Sequence[str], entities: Sequence[str]) -> list[list[str]]:
-        prompt = self.prompts["entity_questions"]
-        completions = self.model.complete(
-            [
-                prompt.fill(language=self.prompts.language, count=self.count, query=query, entity=entity)
-                for query, entity in zip(queries, entities, strict=True)
-            ],
-            GeneratedQuestions,
-            step=self.step,
-            owners=list(queries),
-        )
-        answers = [completion.parsed(GeneratedQuestions) for completion in completions]
+        language = self.prompts.language
+        rows = [
+            {"language": language, "count": self.count, "query": query, "entity": entity}
+            for query, entity in zip(queries, entities, strict=True)
+        ]
+        answers = ask(self.model, self.prompts["entity_questions"], rows, step=self.step, schema=GeneratedQuestions)
         return [_distinct(a.questions)[: self.count] if a else [] for a in answers]
 
 

@@ -6,6 +6,7 @@ from qgrag.errors import ConfigError
 from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import Prompts
 from qgrag.llm.tokens import within_tokens
+from qgrag.retrieval.steps.ask import ask
 
 
 class LLMEntitySummaries:
@@ -13,8 +14,8 @@ class LLMEntitySummaries:
     request gives an empty summary.
 
     Args:
-        max_description_tokens: descriptions beyond so many tokens, by estimate, are left out; they should
-            come best first.
+        max_description_tokens: length of the descriptions in the prompt, at most, by estimate; further ones are left
+            out, so they should come best first.
     """
 
     step = "entity_summaries"
@@ -35,24 +36,16 @@ class LLMEntitySummaries:
         descriptions: Sequence[Sequence[str]],
         questions: Sequence[Sequence[str]],
     ) -> list[str]:
-        prompt = self.prompts["entity_summary"]
-        summaries = [""] * len(queries)
-        asked = [i for i in range(len(queries)) if descriptions[i]]
-        completions = self.model.complete(
-            [
-                prompt.fill(
-                    language=self.prompts.language,
-                    query=queries[i],
-                    entity=entities[i],
-                    questions="\n".join(f"- {q}" for q in questions[i]) or "- what the question asks",
-                    descriptions=within_tokens((f"- {d}" for d in descriptions[i]), self.max_description_tokens),
-                )
-                for i in asked
-            ],
-            step=self.step,
-            owners=[queries[i] for i in asked],
-        )
-        for i, completion in zip(asked, completions, strict=True):
-            if completion.error is None:
-                summaries[i] = completion.text
-        return summaries
+        rows = [
+            {
+                "language": self.prompts.language,
+                "query": query,
+                "entity": entity,
+                "questions": "\n".join(f"- {question}" for question in asked) or "- what the question asks",
+                "descriptions": within_tokens((f"- {text}" for text in told), self.max_description_tokens),
+            }
+            if told
+            else None
+            for query, entity, told, asked in zip(queries, entities, descriptions, questions, strict=True)
+        ]
+        return [answer or "" for answer in ask(self.model, self.prompts["entity_summary"], rows, step=self.step)]

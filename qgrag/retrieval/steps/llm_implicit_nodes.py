@@ -11,6 +11,7 @@ from qgrag.llm.prompts import Prompts
 from qgrag.llm.tokens import within_tokens
 from qgrag.names.cleaning import clean_model_name
 from qgrag.names.forms import without_punctuation
+from qgrag.retrieval.steps.ask import ask
 
 
 class GeneratedNodes(BaseModel):
@@ -22,9 +23,9 @@ class LLMImplicitNodes:
     without statements is not asked about, and a failed request gives nothing.
 
     Args:
-        count: most nodes chosen for a query.
-        max_triple_tokens: statements beyond so many tokens, by estimate, are left out of the prompt, so
-            that they should come best first.
+        count: nodes chosen per query, at most.
+        max_triple_tokens: length of the statements in the prompt, at most, by estimate; further ones are left out, so
+            they should come best first.
     """
 
     step = "implicit_nodes"
@@ -49,27 +50,22 @@ class LLMImplicitNodes:
         nodes: Sequence[Sequence[str]],
         triples: Sequence[Sequence[Triple]],
     ) -> list[list[str]]:
-        chosen: list[list[str]] = [[] for _ in queries]
-        asked = [i for i in range(len(queries)) if triples[i]]
-        completions = self.model.complete(
-            [
-                self._prompt.fill(
-                    count=self.count,
-                    query=queries[i],
-                    nodes="; ".join(nodes[i]) or "none",
-                    triples=within_tokens(map(triple_line, triples[i]), self.max_triple_tokens),
-                )
-                for i in asked
-            ],
-            GeneratedNodes,
-            step=self.step,
-            owners=[queries[i] for i in asked],
-        )
-        for i, completion in zip(asked, completions, strict=True):
-            generated = completion.parsed(GeneratedNodes)
-            if generated is not None:
-                chosen[i] = self._checked(generated.nodes, nodes[i], triples[i])
-        return chosen
+        rows = [
+            {
+                "count": self.count,
+                "query": query,
+                "nodes": "; ".join(known) or "none",
+                "triples": within_tokens(map(triple_line, around), self.max_triple_tokens),
+            }
+            if around
+            else None
+            for query, known, around in zip(queries, nodes, triples, strict=True)
+        ]
+        answers = ask(self.model, self._prompt, rows, step=self.step, schema=GeneratedNodes)
+        return [
+            self._checked(answer.nodes, known, around) if answer else []
+            for answer, known, around in zip(answers, nodes, triples, strict=True)
+        ]
 
     def _checked(self, raw: Sequence[str], nodes: Sequence[str], triples: Sequence[Triple]) -> list[str]:
         known = {without_punctuation(name): name for triple in triples for name in (triple.head, triple.tail)}

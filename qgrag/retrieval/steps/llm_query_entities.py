@@ -9,6 +9,7 @@ from qgrag.llm.parsing import parse_answer
 from qgrag.llm.prompts import Prompts
 from qgrag.names.cleaning import clean_model_name, find_name
 from qgrag.names.forms import without_punctuation
+from qgrag.retrieval.steps.ask import ask
 from qgrag.retrieval.steps.protocols import QueryEntitySet
 
 
@@ -32,16 +33,9 @@ class LLMQueryEntities:
         }
 
     def __call__(self, queries: Sequence[str]) -> list[QueryEntitySet | None]:
-        completions = self.model.complete(
-            [self._prompt.fill(query=query) for query in queries],
-            GeneratedQueryEntities,
-            step=self.step,
-            owners=list(queries),
-        )
-        return [
-            self._checked(query, completion.parsed(GeneratedQueryEntities))
-            for query, completion in zip(queries, completions, strict=True)
-        ]
+        rows = [{"query": query} for query in queries]
+        answers = ask(self.model, self._prompt, rows, step=self.step, schema=GeneratedQueryEntities)
+        return [self._checked(*pair) for pair in zip(queries, answers, strict=True)]
 
     def _checked(self, query: str, generated: GeneratedQueryEntities | None) -> QueryEntitySet | None:
         if generated is None:

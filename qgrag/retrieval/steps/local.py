@@ -1,11 +1,11 @@
 """The steps of a query by rules and the embedding model, with no language model."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-Encode = Callable[[Sequence[str]], Tensor]
+from qgrag.retrieval.linking.link import Encode
 
 
 class LocalEntityQuestions:

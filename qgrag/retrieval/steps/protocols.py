@@ -1,7 +1,7 @@
 """The steps that a query goes through, as callables: rules and language models stand in for each other.
 
-Every step is batched: the sequences run in parallel, one row a query (or a query-entity pair), and the answer
-has one row for each, in order. A row for which nothing could be found is empty; a step does not raise for the
+Every step is batched: the sequences run in parallel, one row per query (or per query-entity pair), and the answer
+has as many rows, in order. A row for which nothing could be found is empty; a step does not raise for the
 sake of a single row.
 """
 
@@ -70,7 +70,7 @@ class EntitySummaries(Protocol):
         questions: Sequence[Sequence[str]],
     ) -> list[str]:
         """Args:
-            queries: P queries, one a query-entity pair.
+            queries: P queries, one per query-entity pair.
             entities: P entities.
             descriptions: per pair the descriptions found for it, best first.
             questions: per pair the questions asked about it; may be empty.

@@ -1,31 +1,28 @@
 """DualGraphRAG: one-hop triples and shortest paths around the nodes that a query names or implies."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from qgrag.errors import ConfigError
-from qgrag.extraction.records import Triple
-from qgrag.graph import Paths, Ragged, drop_contained, shortest_paths, to_csr
-from qgrag.graph.segments import Pooling, distinct_in_rows, pool_pairs, reduce_segments, top_pairs, top_per_group
+from qgrag.graph import CSR, Paths, Ragged, drop_contained, shortest_paths, to_csr
+from qgrag.graph.segments import Pooling, distinct_in_rows, pool_pairs, top_pairs, top_per_group
 from qgrag.index.knowledge.build import MAY_BE
 from qgrag.index.reader import Index
-from qgrag.retrieval.base import Ranking, Retriever
-from qgrag.retrieval.graph_steps import (
-    LinkedQueries,
-    OneHop,
-    dense_fallback,
-    link_entities,
-    one_hop,
-)
-from qgrag.retrieval.linking.linker import EntityLinker, EntityLinkerConfig
+from qgrag.retrieval.base import Maker, Ranking
+from qgrag.retrieval.graph_retriever import GraphRetriever
+from qgrag.retrieval.linking.linker import EntityLinkerConfig
 from qgrag.retrieval.methods.dual.evidence import dual_evidence
-from qgrag.retrieval.methods.dual.views import Views
-from qgrag.retrieval.pair_scores import paired_dots
+from qgrag.retrieval.methods.dual.implicit import Chosen, choose_by_relation, choose_by_step
+from qgrag.retrieval.methods.dual.views import EXPLICIT, IMPLICIT, NAMESAKE, Views
+from qgrag.retrieval.steps.linked_queries import LinkedQueries
+from qgrag.retrieval.steps.llm_implicit_nodes import LLMImplicitNodes
+from qgrag.retrieval.steps.one_hop import OneHop, one_hop
+from qgrag.retrieval.steps.paired_dots import paired_dots
 from qgrag.retrieval.steps.protocols import ImplicitNodes, QueryEntities
 
 
@@ -37,10 +34,10 @@ class DualConfig:
         implicit_nodes: nodes that the query only hints at, at most (the paper: 3); 0 leaves the step out.
         triples: whether the one-hop triples of all nodes are a view.
         paths: whether the shortest paths between all nodes are one.
-        max_triples: triples shown of a node, those whose relation is most similar to the query. The paper has
+        max_triples: triples shown per node, those whose relation is most similar to the query. The paper has
             no bound; a hub would drown the others.
         max_hops: longest path.
-        paths_per_pair: paths kept of two nodes.
+        paths_per_pair: paths kept per pair of nodes.
         touch_weight: what an implicit node gains for each further node of the query that it is joined to.
         implicit_weight: weight of the best implicit node beside an entity of the query, which has 1.
         specificity: power of log(1 + C / df) / log(1 + C) by which a node's weight shrinks, for C chunks of which df
@@ -83,7 +80,7 @@ class DualConfig:
             raise ConfigError("dual.triples and dual.paths are both off; one view at least must be on")
 
 
-class DualRetriever(Retriever):
+class DualRetriever(GraphRetriever):
     """Chunks by the triples and paths that they support.
 
     Without an LLM, explicit nodes are the names in the query that the graph knows, and implicit nodes are the
@@ -97,6 +94,12 @@ class DualRetriever(Retriever):
     """
 
     name = "dual"
+    Config = DualConfig
+    steps: ClassVar[Mapping[str, Maker]] = {
+        **GraphRetriever.steps,
+        "implicit": lambda model, prompts, config: LLMImplicitNodes(model, prompts, config.implicit_nodes),
+    }
+    looks_for = "triple or title"
     reads = "views"
 
     def __init__(
@@ -107,19 +110,12 @@ class DualRetriever(Retriever):
         entities: QueryEntities | None = None,
         implicit: ImplicitNodes | None = None,
     ) -> None:
-        super().__init__(index)
         self.config = config or DualConfig()
-        self.graph = index.knowledge_graph
-        self._entities = entities
+        super().__init__(index, self.config.linking, entities)
         self._implicit = implicit
-        self._csr = to_csr(self.graph.edge_index, num_nodes=self.graph.num_entities, undirected=True)
 
     @cached_property
-    def _linker(self) -> EntityLinker:
-        return EntityLinker(self.graph, self.config.linking)
-
-    @cached_property
-    def _namesakes(self) -> Any:
+    def _namesakes(self) -> CSR:
         """Edges from a plain name to the titles that it may mean."""
         may_be = torch.tensor([relation == MAY_BE for relation in self.graph.relations], dtype=torch.bool)
         return to_csr(self.graph.edge_index[:, may_be], num_nodes=self.graph.num_entities)
@@ -132,91 +128,56 @@ class DualRetriever(Retriever):
         return torch.log(1 + size / frequency) / torch.log(1 + size)
 
     @cached_property
-    def _titles(self) -> Any:
+    def _titles(self) -> CSR:
         """From each entity to the chunks that it is the title of, as columns after the entities."""
         titled = self.graph.mention_titled
         entity, chunk = self.graph.mention_index[:, titled]
         size = max(self.graph.num_entities, len(self.index.chunks))
         return to_csr(torch.stack([entity, chunk]), num_nodes=size)
 
-    def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
-        assert vectors is not None
-        views = self.views(queries, vectors)
+    @classmethod
+    def steps_of(cls, config: DualConfig) -> Mapping[str, Maker]:
+        return {name: make for name, make in cls.steps.items() if name != "implicit" or config.implicit_nodes}
+
+    def rank(self, queries: Sequence[str], vectors: Tensor, top_k: int) -> Ranking:
+        linked = self.link(queries)
+        views = self.views(queries, linked, vectors)
         query, chunk, score = self.score_chunks(views, vectors)
         chunks, scores = top_pairs(query, chunk, score, len(queries), top_k)
         evidence, brought = dual_evidence(self.graph, self.index, views, chunks, self._titles)
-        ranking = Ranking(chunks, scores, evidence, brought)
-        return dense_fallback(ranking, views.linked.linked, vectors, self.index.passages, top_k, "triple or title")
+        return self.with_fallback(Ranking(chunks, scores, evidence, brought), linked, vectors, top_k)
 
-    def views(self, queries: Sequence[str], vectors: Tensor) -> Views:
-        """Both views of a batch; vectors are float32 [B, d]."""
-        relations = vectors @ self.graph.relation_vectors.T
+    def views(self, queries: Sequence[str], linked: LinkedQueries, vectors: Tensor) -> Views:
+        """Both views of a batch (section 3.3).
 
-        def similarity(query: Tensor, triple: Tensor) -> Tensor:
-            return relations[query, self.graph.relation_ids[triple]]
-
-        linked = link_entities(queries, self._linker, self.index.embedder.encode, self._entities)
-        hop = one_hop(self._csr, linked.nodes, similarity, self.config.max_triples)
-        parts = [(linked.nodes.batch(), linked.nodes.values, linked.weights, 0)]
-        if self.config.implicit_nodes:
-            choose = self._choose_by_step if self._implicit else self._choose_by_relation
-            parts.append((*choose(queries, linked, hop), 1))
+        Args:
+            queries: B texts.
+            linked: their explicit nodes.
+            vectors: float32 [B, d].
+        """
+        c, similarity = self.config, self.relation_similarity(vectors)
+        hop = one_hop(self.edges, linked.nodes, similarity, c.max_triples)
+        parts = [(linked.nodes.batch(), linked.nodes.values, linked.weights, EXPLICIT)]
+        if c.implicit_nodes:
+            parts.append((*self._implicit_nodes(queries, linked, hop), IMPLICIT))
         for query, node, weight, _ in tuple(parts):
             owner, slot = self._namesakes.slots(node)
-            parts.append((query[owner], self._namesakes.col[slot], weight[owner], 2))
+            parts.append((query[owner], self._namesakes.col[slot], weight[owner], NAMESAKE))
         nodes, weights, kinds = _distinct_nodes(parts, len(queries), self.graph.num_entities)
-        weights = weights * self._specificity[nodes.values] ** self.config.specificity
-        hop = one_hop(self._csr, nodes, similarity, self.config.max_triples)
-        if not self.config.triples:
+        weights = weights * self._specificity[nodes.values] ** c.specificity
+        hop = one_hop(self.edges, nodes, similarity, c.max_triples)
+        if not c.triples:
             hop = OneHop(*(column[:0] for column in hop))
-        seeds = nodes if self.config.paths else Ragged(nodes.values[:0], torch.zeros_like(nodes.ptr))
-        paths = shortest_paths(
-            self._csr, seeds, max_hops=self.config.max_hops, max_paths_per_pair=self.config.paths_per_pair
-        )
+        seeds = nodes if c.paths else Ragged(nodes.values[:0], torch.zeros_like(nodes.ptr))
+        paths = shortest_paths(self.edges, seeds, max_hops=c.max_hops, max_paths_per_pair=c.paths_per_pair)
         return Views(linked, nodes, weights, kinds, hop, drop_contained(paths))
 
-    def _choose_by_relation(
-        self, queries: Sequence[str], linked: LinkedQueries, hop: OneHop
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Other ends of the nodes' triples: best relation to the query, plus what further nodes they touch.
-
-        Returns query, node and weight of each choice; the weight is relative to the query's best choice.
-        """
-        size = self.graph.num_entities
-        own = linked.nodes.batch() * size + linked.nodes.values
-        fits = self.graph.mentioned[hop.other] & ~torch.isin(hop.query * size + hop.other, own)
-        query, other, best = pool_pairs(hop.query[fits], hop.other[fits], hop.similarity[fits], size, "max")
-        touching = torch.unique(torch.stack([hop.query[fits] * size + hop.other[fits], hop.node[fits]]), dim=1)[0]
-        _, touches = torch.unique(touching, return_counts=True)
-        score = (best + self.config.touch_weight * (touches - 1)).clamp(min=0.05)
-        kept = top_per_group(query, score, self.config.implicit_nodes)
-        query, other, score = query[kept], other[kept], score[kept]
-        first = reduce_segments(score, query, len(queries), "max")
-        return query, other, self.config.implicit_weight * score / first[query].clamp(min=1e-9)
-
-    def _choose_by_step(
-        self, queries: Sequence[str], linked: LinkedQueries, hop: OneHop
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """The choices of the step given, as far as they are ends of the triples shown to it; equal weights."""
-        names, relations = self.graph.names, self.graph.relations
-        heads, tails = self.graph.edge_index
-        shown: list[list[Triple]] = [[] for _ in queries]
-        ends: list[dict[str, int]] = [{} for _ in queries]
-        for query, triple in dict.fromkeys(zip(hop.query.tolist(), hop.triple.tolist(), strict=True)):
-            head, tail = int(heads[triple]), int(tails[triple])
-            shown[query].append(Triple(names[head], relations[triple], names[tail]))
-            ends[query] |= {names[head]: head, names[tail]: tail}
-        given = [[link.name for link in row] for row in linked.links]
-        assert self._implicit is not None
-        chosen = self._implicit(queries, given, shown)
-        rows = [
-            (query, ends[query][name])
-            for query, row in enumerate(chosen)
-            for name in row[: self.config.implicit_nodes]
-            if name in ends[query] and name not in given[query]
-        ]
-        query, node = torch.tensor(rows, dtype=torch.long).view(-1, 2).T
-        return query, node, torch.full((len(rows),), self.config.implicit_weight)
+    def _implicit_nodes(self, queries: Sequence[str], linked: LinkedQueries, hop: OneHop) -> Chosen:
+        count, weight = self.config.implicit_nodes, self.config.implicit_weight
+        if self._implicit is not None:
+            return choose_by_step(self._implicit, self.graph, queries, linked, hop, count=count, weight=weight)
+        touch_weight = self.config.touch_weight
+        return choose_by_relation(self.graph, linked, hop, count=count, weight=weight, touch_weight=touch_weight)
 
     def score_chunks(self, views: Views, vectors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Score of every (query, chunk) that a view supports: query [P], chunk [P], float32 [P].

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from qgrag.graph import Paths, Ragged
-from qgrag.retrieval.graph_steps import LinkedQueries, OneHop
+from qgrag.retrieval.steps.linked_queries import LinkedQueries
+from qgrag.retrieval.steps.one_hop import OneHop
+
+EXPLICIT, IMPLICIT, NAMESAKE = range(3)
 
 
 @dataclass(frozen=True)
@@ -15,9 +18,9 @@ class Views:
     Args:
         linked: the explicit nodes.
         nodes: explicit, then implicit nodes, then titles that a plain name among them may mean.
-        weights: float32, one for each of `nodes.values`.
-        kinds: int8, one for each: 0 explicit, 1 implicit, 2 namesake.
-        triples: the one-hop view, each triple once a node.
+        weights: float32, one per entry of `nodes.values`.
+        kinds: int8, likewise: `EXPLICIT`, `IMPLICIT` or `NAMESAKE`.
+        triples: the one-hop view, each triple once per node.
         paths: the shortest-path view.
     """
 

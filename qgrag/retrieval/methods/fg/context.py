@@ -10,7 +10,7 @@ from qgrag.graph.ragged import ragged_slots
 from qgrag.graph.segments import distinct_in_rows, top_per_group
 from qgrag.index.knowledge.build import KnowledgeGraph
 from qgrag.index.vectors import VectorIndex
-from qgrag.retrieval.pair_scores import paired_dots
+from qgrag.retrieval.steps.paired_dots import paired_dots
 
 
 class Context(NamedTuple):
@@ -22,7 +22,7 @@ class Context(NamedTuple):
         weak: P rows, E_w, the entity itself first.
         strong: P rows, E_s without E_w.
         pair: int64 [N], the pair of each node reached.
-        node: int64 [N], entities reached from E_w or E_s, each once a pair.
+        node: int64 [N], entities reached from E_w or E_s, each once per pair.
         weight: float32 [N], decay to the power of the hops, and once more for the strong context.
     """
 
@@ -105,7 +105,7 @@ def expand_context(
 
 
 def gather_descriptions(graph: KnowledgeGraph, context: Context, vectors: Tensor, passages: Tensor, limit: int) -> Told:
-    """Descriptions of all nodes of each context: each text once a pair, at most `limit` a pair.
+    """Descriptions of all nodes of each context: each text once per pair, at most `limit` per pair.
 
     Args:
         graph: whose descriptions are read.
@@ -113,7 +113,7 @@ def gather_descriptions(graph: KnowledgeGraph, context: Context, vectors: Tensor
         vectors: float32 [B, d] of the queries.
         passages: float32 [C, d]; the cosine of a description's passage stands for its own until it is
             embedded.
-        limit: descriptions kept of a pair, by weight times that cosine.
+        limit: descriptions kept per pair, by weight times that cosine.
     """
     owner, row = ragged_slots(graph.descriptions_ptr, context.node)
     chunk, text = graph.description_chunk[row], graph.description_text[row]

@@ -8,8 +8,8 @@ from qgrag.index.knowledge.build import KnowledgeGraph
 from qgrag.index.reader import Index
 from qgrag.retrieval.evidence.items import DescriptionItem
 from qgrag.retrieval.evidence.records import EntityContext, FGEvidence
-from qgrag.retrieval.graph_steps import LinkedQueries
 from qgrag.retrieval.methods.fg.context import Context, Told
+from qgrag.retrieval.steps.linked_queries import LinkedQueries
 
 
 def fg_evidence(

@@ -1,25 +1,28 @@
 """FG-RAG: entities expanded by weak and strong context, and summaries of what is told of them for the query."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 from torch import Tensor
 
 from qgrag.errors import ConfigError, MissingComponentError
-from qgrag.graph import Ragged, to_csr
+from qgrag.graph import Ragged
 from qgrag.graph.segments import pool_pairs, top_pairs
 from qgrag.index.reader import Index
 from qgrag.index.vectors import VectorIndex
-from qgrag.retrieval.base import Ranking, Retriever
-from qgrag.retrieval.graph_steps import dense_fallback, link_entities
-from qgrag.retrieval.linking.linker import EntityLinker, EntityLinkerConfig
+from qgrag.retrieval.base import Maker, Ranking
+from qgrag.retrieval.graph_retriever import GraphRetriever
+from qgrag.retrieval.linking.linker import EntityLinkerConfig
 from qgrag.retrieval.methods.fg.context import Context, Told, expand_context, gather_descriptions
 from qgrag.retrieval.methods.fg.evidence import fg_evidence
-from qgrag.retrieval.pair_scores import paired_dots
+from qgrag.retrieval.steps.llm_entity_questions import LLMEntityQuestions
+from qgrag.retrieval.steps.llm_entity_summaries import LLMEntitySummaries
 from qgrag.retrieval.steps.local import LocalEntityQuestions, LocalEntitySummaries
+from qgrag.retrieval.steps.paired_dots import paired_dots
 from qgrag.retrieval.steps.protocols import EntityQuestions, EntitySummaries, QueryEntities
-from qgrag.retrieval.text_vectors import TextVectors
+from qgrag.retrieval.steps.stored_vectors import TextVectors
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,11 @@ class FGConfig:
             strong one.
         hops: depth of the breadth-first searches.
         max_nodes: entities that one search may reach; the nearest stay, then those most similar to the query.
-        max_descriptions: descriptions read for a query entity: those of the nearest entities and of passages
+        max_descriptions: descriptions read per query entity: those of the nearest entities and of passages
             most similar to the query. The paper reads all.
         expansion: whether the strong context and the searches are there; without them only the weak matches
             speak.
-        questions: m, questions that a language model asks about each entity.
+        questions: m, questions that a language model asks per entity.
         summaries: whether descriptions are condensed in the light of the query; without it all count alike.
         summary_sentences: sentences of a local summary.
         novelty: weight of being unlike what the local summary holds already, from 0 to 1.
@@ -67,7 +70,7 @@ class FGConfig:
             raise ConfigError(f"fg.decay lies in (0, 1], fg.novelty in [0, 1], not {self.decay} and {self.novelty}")
 
 
-class FGRetriever(Retriever):
+class FGRetriever(GraphRetriever):
     """Chunks by the descriptions that they give of the expanded entities, as relevant as these are to the
     query.
 
@@ -83,6 +86,13 @@ class FGRetriever(Retriever):
     """
 
     name = "fg"
+    Config = FGConfig
+    steps: ClassVar[Mapping[str, Maker]] = {
+        **GraphRetriever.steps,
+        "questions": lambda model, prompts, config: LLMEntityQuestions(model, prompts, config.questions),
+        "summarise": lambda model, prompts, config: LLMEntitySummaries(model, prompts),
+    }
+    looks_for = "description"
     reads = "views"
 
     def __init__(
@@ -94,15 +104,13 @@ class FGRetriever(Retriever):
         questions: EntityQuestions | None = None,
         summarise: EntitySummaries | None = None,
     ) -> None:
-        super().__init__(index)
         self.config = config or FGConfig()
-        self.graph = index.knowledge_graph
+        super().__init__(index, self.config.linking, entities)
         if self.graph.num_entities and not self.graph.descriptions.num_rows:
             raise MissingComponentError(
                 "fg reads descriptions of entities, but the index's knowledge graph has none; build it with "
                 "knowledge_graph.extractor: entities (a language model) or local (rules, the default)"
             )
-        self._entities = entities
         self._questions = questions or LocalEntityQuestions()
         self._vectors_of = TextVectors(
             index.embedder.encode, self.graph.description_texts, self.graph.description_vectors
@@ -113,11 +121,6 @@ class FGRetriever(Retriever):
             self.config.novelty,
             encode_descriptions=self._vectors_of,
         )
-        self._csr = to_csr(self.graph.edge_index, num_nodes=self.graph.num_entities, undirected=True)
-
-    @cached_property
-    def _linker(self) -> EntityLinker:
-        return EntityLinker(self.graph, self.config.linking)
 
     @cached_property
     def _named(self) -> tuple[VectorIndex, Tensor]:
@@ -125,24 +128,22 @@ class FGRetriever(Retriever):
         rows = self.graph.embedded.nonzero()[:, 0]
         return VectorIndex.exact(self.graph.vectors[rows]), rows
 
-    def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
-        assert vectors is not None
-        linked = link_entities(queries, self._linker, self.index.embedder.encode, self._entities)
+    def rank(self, queries: Sequence[str], vectors: Tensor, top_k: int) -> Ranking:
+        linked = self.link(queries)
         context = self.expand(linked.nodes, vectors)
         told = self.told(context, vectors)
         questions, summaries = self.condense(queries, context, told)
         query, chunk, score = self.score_chunks(context, told, vectors)
         chunks, scores = top_pairs(query, chunk, score, len(queries), top_k)
         evidence, brought = fg_evidence(self.graph, self.index, linked, context, told, questions, summaries, chunks)
-        ranking = Ranking(chunks, scores, evidence, brought)
-        return dense_fallback(ranking, linked.linked, vectors, self.index.passages, top_k, "description")
+        return self.with_fallback(Ranking(chunks, scores, evidence, brought), linked, vectors, top_k)
 
     def expand(self, entities: Ragged, vectors: Tensor) -> Context:
         """Equations 6 and 7 and both searches, for every entity of every query at once."""
         c = self.config
         return expand_context(
             self.graph,
-            self._csr,
+            self.edges,
             self._named,
             entities,
             vectors,

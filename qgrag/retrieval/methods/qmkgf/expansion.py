@@ -44,14 +44,14 @@ def expand_queries(
     """Each query joined with each entity, relation and triple of its fused subgraph, a search of its own.
 
     Items go in the order of their triples, the closest to the query first: of each triple the text, its ends,
-    its relation. At most `limit` a query.
+    its relation. At most `limit` per query.
 
     Args:
         queries: B texts.
         vectors: float32 [B, d], their unit vectors.
         fusion: of each query.
         graph: of the index.
-        limit: searches of a query, at most.
+        limit: searches per query, at most.
         encode: texts -> unit vectors: queries where `join` is `text`, else names, as the graph's were encoded.
         join: `text` encodes the query and the item as one text; `vectors` adds their unit vectors, which costs
             the encoder nothing where the graph holds the item's vector.

@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 from qgrag.graph import Ragged
 from qgrag.graph.segments import first_of_each, top_per_group
 from qgrag.retrieval.methods.qmkgf.subgraphs import KINDS, Subgraphs
-from qgrag.retrieval.pair_scores import paired_dots
+from qgrag.retrieval.steps.paired_dots import paired_dots
 
 Strategy = Literal["reward", "cosine", "all", "top5"]
 TOP_TRIPLES = 5

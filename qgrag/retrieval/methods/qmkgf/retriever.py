@@ -1,8 +1,7 @@
-"""QMKGF: three subgraphs a query, the best of them fused with fitting triples, and the query expanded by the result."""
+"""QMKGF: three subgraphs per query. The best is fused with triples that fit, and the result expands the query."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Literal
 
 import torch
@@ -11,16 +10,17 @@ from torch import Tensor
 from qgrag.errors import ConfigError
 from qgrag.graph.segments import pool_pairs, top_pairs, top_per_group
 from qgrag.index.reader import Index
-from qgrag.retrieval.base import Ranking, Retriever
-from qgrag.retrieval.graph_steps import dense_fallback, link_entities, vectors_of_triples
-from qgrag.retrieval.linking.linker import EntityLinker, EntityLinkerConfig
+from qgrag.retrieval.base import Ranking
+from qgrag.retrieval.graph_retriever import GraphRetriever
+from qgrag.retrieval.linking.linker import EntityLinkerConfig
 from qgrag.retrieval.methods.qmkgf.evidence import qmkgf_evidence
 from qgrag.retrieval.methods.qmkgf.expansion import Expansions, Join, expand_queries
 from qgrag.retrieval.methods.qmkgf.fusion import Fusion, Strategy, fuse
 from qgrag.retrieval.methods.qmkgf.scorer import AUTO, load_scorer
 from qgrag.retrieval.methods.qmkgf.subgraphs import KINDS, Subgraphs, build_subgraphs
-from qgrag.retrieval.pair_scores import paired_dots
+from qgrag.retrieval.steps.paired_dots import paired_dots
 from qgrag.retrieval.steps.protocols import QueryEntities
+from qgrag.retrieval.steps.stored_vectors import vectors_of_triples
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class QMKGFConfig:
         nodes: K, nodes of each subgraph besides e_t.
         bridges: best one-hop neighbours whose neighbours make the multi-hop subgraph.
         damping: d of the personalised PageRank.
-        max_neighbours: neighbours looked at of a node; a hub's others are passed over, the most weighty stay.
+        max_neighbours: neighbours looked at per node; a hub's others are passed over, the most weighty stay.
         strategy: `reward` and `cosine` take the subgraph that scores best by the reward model or by cosine
             and add the others' triples at least as close to the query as it is; `all` joins the three; `top5`
             the five triples of each that are closest to the query (table 7).
@@ -39,7 +39,7 @@ class QMKGFConfig:
             has vectors of the model that it was trained on, and cosine elsewhere; empty scores by cosine.
         join: how the query is joined with an item of the subgraph: `text` encodes both as one text, as the paper
             does; `vectors` adds their unit vectors, which needs no encoder and finds as much (docs/pipelines.md).
-        max_expansions: searches made for a query besides its own, those closest to it.
+        max_expansions: searches made per query besides its own, those closest to it.
         search_depth: chunks that each search brings.
         rerank: `expanded` orders the union by the best of all its searches plus the query's own; `query` by
             the query alone, as a re-ranker that sees only the query would.
@@ -66,7 +66,7 @@ class QMKGFConfig:
             raise ConfigError(f"qmkgf.damping must be at least 0 and below 1, not {self.damping}")
 
 
-class QMKGFRetriever(Retriever):
+class QMKGFRetriever(GraphRetriever):
     """Chunks found by the query joined with each entity, relation and triple of its fused subgraph.
 
     Args:
@@ -76,24 +76,19 @@ class QMKGFRetriever(Retriever):
     """
 
     name = "qmkgf"
+    Config = QMKGFConfig
+    looks_for = "passage"
 
     def __init__(
         self, index: Index, config: QMKGFConfig | None = None, *, entities: QueryEntities | None = None
     ) -> None:
-        super().__init__(index)
         self.config = config or QMKGFConfig()
-        self.graph = index.knowledge_graph
-        self._entities = entities
+        super().__init__(index, self.config.linking, entities)
         wanted = self.config.reward if self.config.strategy == "reward" else ""
         self.scorer = load_scorer(wanted, index.embedder)
 
-    @cached_property
-    def _linker(self) -> EntityLinker:
-        return EntityLinker(self.graph, self.config.linking)
-
-    def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
-        assert vectors is not None
-        linked = link_entities(queries, self._linker, self.index.embedder.encode, self._entities)
+    def rank(self, queries: Sequence[str], vectors: Tensor, top_k: int) -> Ranking:
+        linked = self.link(queries)
         subgraphs = build_subgraphs(
             self.graph,
             linked.nodes,
@@ -111,11 +106,10 @@ class QMKGFRetriever(Retriever):
         evidence, brought = qmkgf_evidence(
             self.graph, linked.links, subgraphs, fusion, expansions, (query, chunk, source), chunks, self.scorer.name
         )
-        ranking = Ranking(chunks, scores, evidence, brought)
-        return dense_fallback(ranking, linked.linked, vectors, self.index.passages, top_k, "passage")
+        return self.with_fallback(Ranking(chunks, scores, evidence, brought), linked, vectors, top_k)
 
     def fuse(self, subgraphs: Subgraphs, vectors: Tensor) -> Fusion:
-        """Steps 2 of section 3.3 for a batch; vectors are float32 [B, d]."""
+        """The steps of section 3.3 for a batch; vectors are float32 [B, d]."""
         rows, place = torch.unique(subgraphs.triples, return_inverse=True)
         triple_vectors = vectors_of_triples(self.graph, rows, self.index.embedder.encode)[place]
         scores = None
@@ -125,8 +119,7 @@ class QMKGFRetriever(Retriever):
         return fuse(subgraphs, triple_vectors, vectors, scores, self.config.strategy)
 
     def search(self, vectors: Tensor, expansions: Expansions) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """The union of all searches of each query, reranked: query, chunk, score and best expansion, [P]
-        each.
+        """The union of all searches of each query, reranked: query, chunk, score and best expansion, all [P].
 
         The best expansion of a chunk is -1 where the query itself found it better.
         """

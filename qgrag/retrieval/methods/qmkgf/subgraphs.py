@@ -9,8 +9,8 @@ from qgrag.graph import CSR, Ragged, induced_subgraph, personalized_pagerank_top
 from qgrag.graph.ragged import pieces
 from qgrag.graph.segments import distinct_in_rows, top_per_group
 from qgrag.index.knowledge.build import KnowledgeGraph
-from qgrag.retrieval.graph_steps import BYTES_A_SLOT
-from qgrag.retrieval.pair_scores import paired_dots
+from qgrag.retrieval.steps.one_hop import BYTES_PER_SLOT
+from qgrag.retrieval.steps.paired_dots import paired_dots
 
 KINDS = ("one-hop", "multi-hop", "importance")
 MEMORY_MB = 256
@@ -52,7 +52,7 @@ def build_subgraphs(
         nodes: K.
         bridges: one-hop neighbours whose neighbours are taken (the paper: 2).
         damping: d.
-        max_neighbours: neighbours looked at of a node, the most weighty first.
+        max_neighbours: neighbours looked at per node, the most weighty first.
     """
     csr = graph.weighted_edges
     own = entities.values
@@ -100,7 +100,7 @@ def _nearest(
     weight = csr.weight
     assert weight is not None
     parts = []
-    for start, stop in pieces(csr.degree()[nodes], MEMORY_MB * 2**20 // BYTES_A_SLOT):
+    for start, stop in pieces(csr.degree()[nodes], MEMORY_MB * 2**20 // BYTES_PER_SLOT):
         place, slot = csr.slots(nodes[start:stop])
         kept = top_per_group(place, weight[slot], max_neighbours)
         parts.append((place[kept] + start, slot[kept]))

@@ -1,11 +1,12 @@
-"""Vectors of texts that an index may hold already."""
+"""Vectors of texts and triples that an index may hold already."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-Encode = Callable[[Sequence[str]], Tensor]
+from qgrag.index.knowledge.build import KnowledgeGraph
+from qgrag.retrieval.linking.link import Encode
 
 
 class TextVectors:
@@ -32,3 +33,16 @@ class TextVectors:
         if self._vectors is not None and self._rows:
             out[stored] = self._vectors[[self._rows[text] for text in texts if text in self._rows]]
         return out
+
+
+def vectors_of_triples(graph: KnowledgeGraph, rows: Tensor, encode: Encode) -> Tensor:
+    """Unit vectors of triples, float32 [R, d]: the graph's where it holds them, else encoded.
+
+    Args:
+        graph: whose triples they are.
+        rows: int64 [R], triples; each once, so that none is encoded twice.
+        encode: texts -> unit vectors.
+    """
+    if len(graph.triple_vectors):
+        return graph.triple_vectors[rows]
+    return encode(graph.triple_texts(rows.tolist()))
