@@ -29,7 +29,7 @@ def qmkgf_evidence(
     Args:
         graph: of the index.
         links: entities of each query.
-        subgraphs: three a query.
+        subgraphs: three per query.
         fusion: of each query.
         expansions: searches made.
         found: query, chunk and best expansion (-1: the query itself) of each chunk found, int64 [P].
