@@ -33,5 +33,9 @@ class BuildStoppedError(QgragError, RuntimeError):
     """A build ended early; what is finished is kept, and the same build goes on from there."""
 
 
+class UntrustedAddressError(QgragError, RuntimeError):
+    """A key would go to an address that an index names and the user does not."""
+
+
 class IndexLockedError(QgragError, RuntimeError):
     """Another process is writing to the same index."""

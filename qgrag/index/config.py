@@ -1,10 +1,12 @@
 """Everything that decides what an index holds."""
 
 import dataclasses
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
 from qgrag.corpus.chunking import ChunkConfig
+from qgrag.errors import UntrustedAddressError
 from qgrag.index.knowledge.build import KnowledgeGraphConfig
 from qgrag.index.lexical import LexicalConfig
 from qgrag.index.query_graph import QueryGraphConfig
@@ -13,6 +15,9 @@ from qgrag.llm.config import LLMConfig
 from qgrag.llm.prompts import PromptConfig
 from qgrag.models.embedder import Embedder, EmbedderConfig, LocalEmbedder
 from qgrag.models.remote_embedder_config import RemoteEmbedderConfig
+
+EMBEDDER_URL_VARIABLE = "QGRAG_EMBEDDER_BASE_URL"
+"""The endpoint to which the key may go though an index, and no configuration of the user's, names it."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,29 @@ class IndexConfig:
         else:
             del plain["llm"], plain["prompts"]
         return plain
+
+
+def load_recorded_embedder(config: IndexConfig) -> Embedder:
+    """The embedding model that an index names, which may come from a stranger: no key goes to an address of its choice.
+
+    Raises:
+        ModelNotFoundError: see `load_embedder`.
+        UntrustedAddressError: a key is set, and the environment does not name the endpoint's address.
+    """
+    if config.remote_embedder.model:
+        _refuse_unnamed(config.remote_embedder.base_url)
+    return load_embedder(config)
+
+
+def _refuse_unnamed(url: str) -> None:
+    from qgrag.llm.endpoint.client import KEY_VARIABLE
+
+    named = {os.environ.get(variable, "").rstrip("/") for variable in (EMBEDDER_URL_VARIABLE, "OPENAI_BASE_URL")}
+    if os.environ.get(KEY_VARIABLE) and url and url.rstrip("/") not in named:
+        raise UntrustedAddressError(
+            f"the index names {url} as the endpoint of its embedding model, and the key in {KEY_VARIABLE} would go "
+            f"there; if you trust that address, set {EMBEDDER_URL_VARIABLE}={url}, else unset {KEY_VARIABLE}"
+        )
 
 
 def load_embedder(config: IndexConfig) -> Embedder:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from qgrag.config import from_plain
 from qgrag.corpus.records import Chunk
-from qgrag.errors import IndexFormatError, MissingComponentError, ModelNotFoundError
-from qgrag.index.config import IndexConfig, load_embedder
+from qgrag.errors import ConfigError, IndexFormatError, MissingComponentError, ModelNotFoundError, UntrustedAddressError
+from qgrag.index.config import IndexConfig, load_recorded_embedder
 from qgrag.index.documents import DocumentSet, load_chunks
 from qgrag.index.knowledge.build import KnowledgeGraph
 from qgrag.index.lexical import LexicalIndex
@@ -71,7 +71,7 @@ class Index:
         index = cls(folder, manifest, embedder, pick_device(device), hold)
         try:
             index._check_embedder(index.embedder)
-        except (ModelNotFoundError, LLMUnavailableError) as error:
+        except (ModelNotFoundError, LLMUnavailableError, UntrustedAddressError) as error:
             logger.warning("%s; retrievers that need no embeddings still work", error)
         return index
 
@@ -95,11 +95,14 @@ class Index:
 
     @cached_property
     def config(self) -> IndexConfig:
-        return from_plain(IndexConfig, self.manifest.config, where=str(self.path / "manifest.json"))
+        try:
+            return from_plain(IndexConfig, self.manifest.config, where=str(self.path / "manifest.json"))
+        except ConfigError as error:
+            raise IndexFormatError(f"{error}; the manifest's 'config' is damaged, or of a newer qgrag") from error
 
     @cached_property
     def embedder(self) -> Embedder:
-        return self._embedder or load_embedder(self.config)
+        return self._embedder or load_recorded_embedder(self.config)
 
     @cached_property
     def documents(self) -> DocumentSet:
@@ -137,7 +140,7 @@ class Index:
         return KnowledgeGraph.load(self.folder / KNOWLEDGE_GRAPH)
 
     def _require(self, part: str) -> None:
-        if self.manifest.config[part] is None:
+        if getattr(self.config, part) is None:
             raise MissingComponentError(
                 f"{self.path}: built without its {part.replace('_', ' ')} ({part}: null in the configuration); "
                 f"index the documents again with {part} set, for example with configs/index/local.yaml"
@@ -161,8 +164,8 @@ class Index:
             for part, size in {PASSAGES: len(self.passages.vectors), LEXICAL: self.lexical.size}.items()
             if size != count
         ]
-        if self.manifest.config[QUERY_GRAPH] is not None:
+        if self.config.query_graph is not None:
             problems += self.query_graph.check(count)
-        if self.manifest.config[KNOWLEDGE_GRAPH] is not None:
+        if self.config.knowledge_graph is not None:
             problems += self.knowledge_graph.check(count)
         return problems

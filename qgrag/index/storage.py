@@ -23,7 +23,7 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise IndexFormatError(f"{path}: cannot be read: {error}") from error
 
 
@@ -84,13 +84,18 @@ def verify_files(folder: Path, expected: Mapping[str, Mapping[str, Any]], *, dig
     """Compare the files of `folder` with what the manifest says of them.
 
     Raises:
-        IndexFormatError: names the first file that is missing, of another size, or (with `digests`) of other bytes,
-            or whose path leaves the folder.
+        IndexFormatError: names the first file that is missing, of another size, or (with `digests`) of other bytes;
+            or one that the manifest does not list, or a link.
     """
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        if path.is_symlink() or not (path.is_dir() or name in expected):
+            raise IndexFormatError(
+                f"{path}: a link, or a file that the manifest does not list; the index was changed by hand, so remove "
+                "it or build the index again"
+            )
     for name, entry in expected.items():
         path = folder / name
-        if not path.resolve().is_relative_to(folder.resolve()):
-            raise IndexFormatError(f"{folder}: the manifest names {name!r}, which lies outside the index")
         if not path.is_file():
             raise IndexFormatError(f"{path}: missing; the index is incomplete, build it again")
         size = path.stat().st_size

@@ -2,11 +2,12 @@ import json
 
 import pytest
 
-from qgrag.errors import IndexFormatError, MissingComponentError
+from qgrag.errors import IndexFormatError, MissingComponentError, UntrustedAddressError
 from qgrag.index.builder import build_index
 from qgrag.index.config import IndexConfig
 from qgrag.index.reader import Index
 from qgrag.models.embedder import EmbedderConfig, LocalEmbedder
+from tests.llm.server import fail, serving
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,18 @@ def test_missing_file_is_named(index_copy):
         ({"version": 99}, "format version 99, but this qgrag reads up to 1; upgrade qgrag"),
         ({"generation": "../elsewhere"}, "not a plain folder name"),
         ({"files": {"../../secret": {"bytes": 1, "blake2b": ""}}}, "outside the index"),
+        ({"files": {"/etc/passwd": {"bytes": 1, "blake2b": ""}}}, "outside the index"),
+        ({"files": {"nul\0": {"bytes": 1, "blake2b": ""}}}, "no file's name"),
+        ({"files": ["a"]}, "'files' has to be an object"),
+        ({"files": {"a": {"blake2b": ""}}}, "needs 'bytes' and 'blake2b' for 'a'"),
+        ({"generation": 7}, "'generation' 7 is not a plain folder name"),
+        ({"config": 3}, "'config' has to be an object, not 3"),
+        ({"config": {"chunks": {"tokens": "many"}}}, "'config' is damaged"),
+        ({"embedder": {}}, "'embedder' has no usable 'name'"),
+        ({"counts": {"chunks": -1}}, "'counts' holds -1"),
+        ({"seconds": {"chunks": True}}, "'seconds' holds True"),
+        ({"usage": {"step": 3}}, "'usage' holds 3"),
+        ({"version": True}, "format version True"),
     ],
 )
 def test_foreign_newer_and_escaping_manifests_are_refused(index_copy, values, message):
@@ -116,3 +129,50 @@ def test_checks_find_orphans(built):
 def test_index_survives_being_moved(index_copy, tmp_path):
     moved = index_copy.rename(tmp_path / "moved")
     assert Index.open(moved).check() == []
+
+
+@pytest.mark.parametrize("content", ["[" * 200_000, '{"version": ' + "9" * 5000 + "}", "\0"])
+def test_a_manifest_that_no_parser_takes_is_named(index_copy, content):
+    (index_copy / "manifest.json").write_text(content)
+    with pytest.raises(IndexFormatError, match=r"manifest\.json: cannot be read"):
+        Index.open(index_copy)
+
+
+def test_a_huge_manifest_is_not_read(index_copy):
+    with (index_copy / "manifest.json").open("ab") as file:
+        file.truncate(2**30)
+    with pytest.raises(IndexFormatError, match="more than the 16777216"):
+        Index.open(index_copy)
+
+
+def test_links_and_files_that_are_not_listed_are_refused(index_copy, tmp_path):
+    snapshot = next(index_copy.glob("g*"))
+    extra = snapshot / "passages" / "vectors.faiss"
+    extra.write_bytes(b"")
+    with pytest.raises(IndexFormatError, match=r"vectors\.faiss: a link, or a file that the manifest does not list"):
+        Index.open(index_copy, verify=False)
+    extra.unlink()
+    extra.symlink_to(tmp_path)
+    with pytest.raises(IndexFormatError, match=r"vectors\.faiss: a link"):
+        Index.open(index_copy, verify=False)
+    extra.unlink()
+    snapshot.rename(tmp_path / "elsewhere")
+    snapshot.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(IndexFormatError, match="no plain folder"):
+        Index.open(index_copy)
+
+
+def test_no_key_goes_to_an_address_that_only_the_index_names(index_copy, monkeypatch):
+    manifest = json.loads((index_copy / "manifest.json").read_text())
+    with serving(lambda call: fail(500)) as server:
+        remote = {"model": "e", "base_url": server.url, "pace": {"max_retries": 0}}
+        edit_manifest(index_copy, config={**manifest["config"], "remote_embedder": remote})
+        monkeypatch.setenv("QGRAG_LLM_API_KEY", "secret")
+        index = Index.open(index_copy)
+        assert index.check() == []
+        with pytest.raises(UntrustedAddressError, match=f"{server.url} .*set QGRAG_EMBEDDER_BASE_URL={server.url}"):
+            _ = index.embedder
+        assert server.calls == []
+        monkeypatch.setenv("QGRAG_EMBEDDER_BASE_URL", server.url)
+        Index.open(index_copy)
+        assert [call.headers["authorization"] for call in server.calls] == ["Bearer secret"]
