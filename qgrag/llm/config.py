@@ -3,8 +3,27 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from qgrag.errors import ConfigError
+
+
+def address_problem(url: str) -> str:
+    """What is wrong with the address of an endpoint, to be put behind the setting's name; empty if nothing is."""
+    if any(c.isspace() or not c.isprintable() for c in url):
+        return f"must not contain spaces or control characters, got {url!r}"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        return f"is not an address ({error}); write http://HOST:PORT/v1 with a port up to 65535"
+    if "@" in url or "?" in url:
+        return "must not carry credentials or a query: put the key into QGRAG_LLM_API_KEY"
+    if parts.scheme not in ("http", "https"):
+        return f"must start with http:// or https://, got {url!r}"
+    if not parts.hostname or port == 0:
+        return f"names no server, got {url!r}; write http://HOST:PORT/v1"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -35,6 +54,8 @@ class Sampling:
             raise ConfigError(f"llm.sampling.top_p must lie in (0, 1], got {self.top_p}")
         if self.max_tokens < 1:
             raise ConfigError(f"llm.sampling.max_tokens must be at least 1, got {self.max_tokens}")
+        if "stream" in self.extra:
+            raise ConfigError("llm.sampling.extra must not have 'stream': answers are read whole; remove it")
 
 
 @dataclass(frozen=True)
@@ -127,10 +148,8 @@ class LLMConfig:
     max_tokens_total: int | None = None
 
     def __post_init__(self) -> None:
-        if self.backend == "openai" and self.base_url and "://" not in self.base_url:
-            raise ConfigError(f"llm.base_url must start with http:// or https://, got {self.base_url!r}")
-        if "@" in self.base_url or "?" in self.base_url:
-            raise ConfigError("llm.base_url must not carry credentials or a query: put the key into QGRAG_LLM_API_KEY")
+        if self.base_url and (problem := address_problem(self.base_url)):
+            raise ConfigError(f"llm.base_url {problem}")
         if self.asks_again < 0:
             raise ConfigError(f"llm.asks_again must not be negative, got {self.asks_again}")
         for name in ("max_calls", "max_tokens_total"):

@@ -18,6 +18,7 @@ from qgrag.models.remote_embedder_config import RemoteEmbedderConfig
 from qgrag.progress import progress
 
 PROBE = "dimension"
+REMEDY = "check remote_embedder.model and remote_embedder.base_url, or use smaller chunks if a text is too long"
 
 
 class RemoteEmbedder:
@@ -91,10 +92,8 @@ class RemoteEmbedder:
         sent = await self._session.send(attempt, sum(map(estimate_tokens, batch)), call)
         if sent.value is None:
             error = sent.fault.as_error(sent.attempts) if sent.fault else ""
-            raise LLMUnavailableError(
-                f"embedding model {self.name!r} at {self._session.url}: {error}; "
-                "check remote_embedder.model and remote_embedder.base_url, or use smaller chunks if a text is too long"
-            )
+            remedy = (sent.fault and sent.fault.remedy) or REMEDY
+            raise LLMUnavailableError(f"embedding model {self.name!r} at {self._session.url}: {error}; {remedy}")
         return sent.value
 
     def _of_known_dimension(self, vectors: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from qgrag.errors import ConfigError
-from qgrag.llm.config import Pace
+from qgrag.llm.config import Pace, address_problem
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class RemoteEmbedderConfig:
     pace: Pace = field(default_factory=Pace)
 
     def __post_init__(self) -> None:
-        if self.base_url and ("://" not in self.base_url or set("@?") & set(self.base_url)):
-            raise ConfigError("remote_embedder.base_url must be http(s)://HOST/v1, without credentials or a query")
+        if self.base_url and (problem := address_problem(self.base_url)):
+            raise ConfigError(f"remote_embedder.base_url {problem}")
         if self.batch_size < 1:
             raise ConfigError(f"remote_embedder.batch_size must be at least 1, got {self.batch_size}")

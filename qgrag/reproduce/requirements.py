@@ -13,7 +13,8 @@ from qgrag.errors import ConfigError, InputError, MissingComponentError, Missing
 from qgrag.evaluation.answers.metrics import load_meteor
 from qgrag.evaluation.datasets.loading import locate
 from qgrag.llm.config import LLMConfig, Pace
-from qgrag.llm.endpoint.client import KEY_VARIABLE, OPENAI_KEY_VARIABLE, endpoint_url, make_client
+from qgrag.llm.endpoint.client import endpoint_url, make_client
+from qgrag.llm.endpoint.keys import KEY_VARIABLE, OPENAI_KEY_VARIABLE
 from qgrag.models.embedder import EmbedderConfig
 from qgrag.models.resolve import resolve_model
 from qgrag.reproduce.recipe import DATASET_MARK, METEOR, DataSpec, Recipe, filled

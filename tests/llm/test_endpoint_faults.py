@@ -5,6 +5,7 @@ import threading
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from qgrag.llm.config import Pace, Sampling
 from qgrag.llm.errors import LLMUnavailableError
@@ -246,6 +247,53 @@ def test_an_answer_in_parts_is_one_text() -> None:
     )
     completions, _ = ask(lambda call: answer, "q")
     assert completions[0].text == "Paris"
+
+
+def part(kind: str, **fields: str) -> dict[str, str]:
+    return {"type": kind, **fields}
+
+
+def called(*arguments: object, content: object = None) -> Answer:
+    calls = [{"id": "1", "type": "function", "function": {"name": "answer", "arguments": a}} for a in arguments]
+    return Answer(body={"choices": [{"message": {"content": content, "tool_calls": calls}, "finish_reason": "stop"}]})
+
+
+def in_parts(*parts: dict[str, str]) -> Answer:
+    return Answer(body={"choices": [{"message": {"content": list(parts)}, "finish_reason": "stop"}]})
+
+
+def test_parts_of_reasoning_are_no_part_of_the_answer() -> None:
+    reasoning = [part("reasoning", text="Berlin?"), part("thinking", thinking="Rome?"), part("reasoning", text="hm")]
+    completions, _ = ask(lambda call: in_parts(*reasoning, part("text", text="Paris")), "q")
+    assert completions[0].text == "Paris"
+    completions, _ = ask(lambda call: in_parts(*reasoning), "q", pace=Pace(max_retries=0))
+    assert completions[0].error is not None
+    assert "only parts of type reasoning, thinking" in completions[0].error.message
+
+
+class Names(BaseModel):
+    names: list[str]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        called('{"names": ["a", "b"]}'),
+        called({"names": ["a", "b"]}, content=""),
+        called('"a"', '"b"'),
+        called('{"names": ["c"]}', content='{"names": ["a", "b"]}'),
+    ],
+)
+def test_an_answer_that_came_as_a_call_of_a_tool_is_read(answer: Answer) -> None:
+    with serving(lambda call: answer) as server, connected(server, pace=Pace(max_retries=0)) as model:
+        (completion,) = model.complete(asking("q"), Names, step="test")
+    assert completion.value == Names(names=["a", "b"])
+
+
+def test_a_call_of_a_tool_in_place_of_text_says_so() -> None:
+    completions, _ = ask(lambda call: called("{}"), "q", pace=Pace(max_retries=0))
+    assert completions[0].error is not None
+    assert "only calls the tool 'answer'" in completions[0].error.message
 
 
 def test_lone_surrogates_are_neither_sent_nor_kept() -> None:

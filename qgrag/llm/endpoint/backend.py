@@ -146,6 +146,7 @@ class EndpointBackend:
         body: dict[str, Any] = {
             "model": self.config.model,
             "messages": messages,
+            "stream": False,
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             "max_tokens": sampling.max_tokens,
@@ -187,7 +188,7 @@ class EndpointBackend:
             raise LLMUnavailableError(self._unavailable(fault))
 
     def _unavailable(self, fault: Fault) -> str:
-        remedy = {
+        remedy = fault.remedy or {
             "connection": "start the server, or correct llm.base_url",
             "request": "check llm.model and llm.base_url, and the key in QGRAG_LLM_API_KEY or OPENAI_API_KEY",
             "rate_limit": "lower llm.pace, or raise the quota; what was answered is kept, run the same again later",

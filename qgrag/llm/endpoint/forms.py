@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import openai
 
+from qgrag.llm.endpoint.faults import short
 from qgrag.llm.interpret import strip_reasoning
 from qgrag.llm.structured import LADDER, Rung, refuses_system_turn, without_system_turn
 
@@ -46,7 +47,7 @@ class RequestForm:
             self._no_system_turn = True
         elif error.code in UNSUPPORTED and error.param in OPTIONAL_FIELDS and error.param not in self._left_out:
             self._left_out.add(error.param)
-            logger.warning("the endpoint refuses the field %s and uses its own value: %s", error.param, text)
+            logger.warning("the endpoint refuses the field %s and uses its own value: %s", error.param, short(text))
 
 
 class Ladder:

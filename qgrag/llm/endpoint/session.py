@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from qgrag.llm.config import Pace
-from qgrag.llm.endpoint.client import NO_KEY, endpoint_url, make_client
+from qgrag.llm.endpoint.client import endpoint_url, make_client
 from qgrag.llm.endpoint.faults import ATTEMPT_ERRORS, Fault, classify
 from qgrag.llm.endpoint.pacing import Pacer, retry_delay
 
@@ -136,7 +136,6 @@ class EndpointSession:
         self.client = make_client(base_url, pace)
         self.url = endpoint_url(self.client)
         self.pacer = Pacer(pace.requests_per_minute, pace.tokens_per_minute)
-        self._secret = "" if self.client.api_key == NO_KEY else self.client.api_key
         self._rng = random.Random()
         self._loop = LoopThread()
 
@@ -168,7 +167,7 @@ class EndpointSession:
             except UnusableAnswerError as error:
                 fault = error.fault
             except ATTEMPT_ERRORS as error:
-                fault = classify(error, time.monotonic() - started, self._secret)
+                fault = classify(error, time.monotonic() - started, self.url)
             if not fault.passes or made == allowed:
                 break
             await self._back_off(fault, made, call)
