@@ -53,6 +53,68 @@ def test_forms_that_mean_the_same(text: str) -> None:
     assert parsed.dropped == 0
 
 
+WIDE = GOOD.translate(str.maketrans("{}[],:", "｛｝［］，："))
+FIRST = json.dumps({"pairs": [{"question": "who?", "answer": "wrong"}]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        WIDE,
+        f"答案如下：\n{WIDE}\n以上。",
+        f"```json\n{WIDE}\n```",
+        GOOD.replace('"pairs"', "“pairs”").replace('"谁？"', "“谁？”"),
+        json.dumps({"pairs": json.dumps([PAIR, PAIR])}),
+        json.dumps({"pairs": json.dumps([PAIR, PAIR], ensure_ascii=False).replace(",", "，")}),
+        json.dumps({"pairs": [json.dumps([PAIR, PAIR])]}),
+        json.dumps(GOOD),
+        f"{FIRST}\n\nWait, that is wrong. Corrected:\n\n{GOOD}",
+        f"```json\n{FIRST}\n```\nI missed one:\n```json\n{GOOD}\n```\nDone [1].",
+        f"{FIRST}\n{GOOD}\nThere are no others: []",
+        f'Form: {{"pairs": []}}. Answer: {GOOD}',
+        f"[wrong] {json.dumps([PAIR])} no, rather {json.dumps([PAIR, PAIR])}",
+        f"{GOOD} (see [1] and {{x}})",
+        f"{GOOD} {'[' * 70}{']' * 70}",
+        f"{json.dumps(PAIR)}\n{json.dumps(PAIR)}",
+        f"1. {json.dumps(PAIR)}\n2. {json.dumps(PAIR)}",
+    ],
+)
+def test_more_forms_that_mean_the_same(text: str) -> None:
+    parsed = parse_answer(text, Pairs)
+    assert parsed.value == Pairs(pairs=[Pair(**PAIR)] * 2)
+    assert parsed.dropped == 0
+
+
+def test_marks_of_chinese_text_inside_of_strings_stay() -> None:
+    item = {"question": "谁，何时：｛甲｝？", "answer": "“李华”，［1998］"}
+    wide = json.dumps({"pairs": [item]}, ensure_ascii=False).replace('{"', '｛"').replace('"}', '"｝')
+    parsed = parse_answer(wide, Pairs)
+    assert parsed.value == Pairs(pairs=[Pair(**item)])
+
+
+def test_a_list_of_names_in_a_string_is_read() -> None:
+    parsed = parse_answer('{"correct": true, "names": "[\\"a\\", \\"b\\"]"}', Verdict)
+    assert parsed.value == Verdict(correct=True, names=["a", "b"])
+    parsed = parse_answer('{"correct": true, "names": "[sic] a"}', Verdict)
+    assert parsed.value == Verdict(correct=True, names=["[sic] a"])
+
+
+@pytest.mark.parametrize("rest", ["", ",", ", ", "]", '], "', ', {"question": "q', ", {"])
+def test_a_first_item_that_is_whole_before_a_cut_is_kept(rest: str) -> None:
+    parsed = parse_answer(f'{{"pairs": [{json.dumps(PAIR)}{rest}', Pairs, truncated=True)
+    assert parsed.value == Pairs(pairs=[Pair(**PAIR)])
+
+
+def test_a_correction_that_breaks_off_does_not_bring_back_what_it_corrects() -> None:
+    parsed = parse_answer(f'{FIRST} Corrected: {{"pairs": [{{"question": "wh', Pairs, truncated=True)
+    assert parsed.value is None
+    assert "breaks off" in parsed.error
+    parsed = parse_answer(
+        f'{FIRST} Corrected: {{"pairs": [{json.dumps(PAIR)}, {{"question": "wh', Pairs, truncated=True
+    )
+    assert parsed.value == Pairs(pairs=[Pair(**PAIR)])
+
+
 @pytest.mark.parametrize("item", [{"question": "q"}, {"question": 1, "answer": []}, "text", None, [], 3])
 def test_a_bad_item_costs_only_itself(item: Any) -> None:
     parsed = parse_answer(json.dumps({"pairs": [PAIR, item, PAIR]}), Pairs)
@@ -112,7 +174,7 @@ broken = st.tuples(json_values.map(json.dumps), st.integers(0, 200), st.text(max
     lambda t: t[0][: t[1]] + t[2] + t[0][t[1] :]
 )
 scraps = st.lists(
-    st.sampled_from([*'{}[]:,"\\\n', "pairs", "```json", "```", "null", "1e999", "谁", "//"]), max_size=30
+    st.sampled_from([*'{}[]:,"\\\n｛｝［］，：“”', "pairs", "```json", "```", "null", "1e999", "谁", "//"]), max_size=30
 )
 answers = (
     st.text(max_size=200) | broken | scraps.map("".join) | st.binary(max_size=80).map(lambda b: b.decode("latin-1"))
