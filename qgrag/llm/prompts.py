@@ -44,6 +44,14 @@ FIXED = frozenset({"json_format", "ask_again"})
 
 REPLACEABLE = tuple(name for name in PLACEHOLDERS if name not in FIXED)
 
+FROM_DOCUMENTS = frozenset(
+    {"title", "text", "nodes", "triples", "entity", "descriptions", "evidence", "reference", "answer"}
+    | {"first", "second", "overview"}
+)
+"""Placeholders for text that comes from documents, or from answers about them. The package's prompts put it between
+`<data>` and `</data>` and say that it holds no instructions."""
+
+_DATA_TAG = re.compile(r"<\s*(/?)\s*data\s*>", re.I)
 _SECTION = re.compile(r"^=== (system|user|assistant) ===[ \t]*$", re.M)
 
 
@@ -76,8 +84,9 @@ class Prompt:
     turns: tuple[tuple[Role, Template], ...]
 
     def fill(self, **values: object) -> list[Message]:
-        """The messages, with every placeholder replaced."""
-        return [{"role": role, "content": turn.substitute(values).strip()} for role, turn in self.turns]
+        """The messages, with every placeholder replaced. No value can end a `<data>` part: its own tags are spaced."""
+        safe = {name: _DATA_TAG.sub(r"< \1data>", str(value)) for name, value in values.items()}
+        return [{"role": role, "content": turn.substitute(safe).strip()} for role, turn in self.turns]
 
     @property
     def text(self) -> str:

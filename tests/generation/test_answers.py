@@ -29,7 +29,10 @@ def test_an_answer_cites_only_what_was_shown() -> None:
     with serving(behave) as server, connected(server) as model:
         chinese, english = AnswerWriter(model)(results)
         (prompt,) = [p for p in server.prompts if "王伟" in p]
-    assert prompt == "[1] Title 0\n李华住在北京。\n\n[2] Title 1\n王伟住在上海。\n\nQuestion: 王伟住在哪里？"
+    assert (
+        prompt
+        == "<data>\n[1] Title 0\n李华住在北京。\n\n[2] Title 1\n王伟住在上海。\n</data>\n\nQuestion: 王伟住在哪里？"
+    )
     assert chinese.text == "上海"
     (citation,) = chinese.citations
     assert (citation.number, citation.chunk_id, citation.document_ids) == (2, "d1-0", ("d1", "copy1"))

@@ -81,7 +81,7 @@ def test_marks_for_subgraphs() -> None:
     triple = Triple("a", "b", "c")
     with serving(behave) as server, connected(server) as model:
         scores = SubgraphJudge(model)(["fine", "odd", "fine"], [[triple], [triple], []])
-        assert any(p == "Question: fine\nStatements:\na | b | c" for p in server.prompts)
+        assert any(p == "Question: fine\n<data>\nStatements:\na | b | c\n</data>" for p in server.prompts)
     assert scores == [SubgraphScore(0.5, 1.0, 0.0), None, SubgraphScore(0.0, 0.0, 0.0)]
     assert scores[0] is not None
     assert scores[0].total == pytest.approx(0.5)

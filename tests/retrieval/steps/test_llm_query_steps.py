@@ -60,7 +60,7 @@ def test_entity_questions() -> None:
     answer = says(questions=["How so?", "how so", "  ", "Since when?", "Where?"])
     with serving(lambda call: answer) as server, connected(server) as model:
         questions = LLMEntityQuestions(model, count=2)(["q", "r"], ["honey", "bees"])
-        assert {"Subject: honey", "Subject: bees"} == {prompt.split("\n")[1] for prompt in server.prompts}
+        assert {"Subject: honey", "Subject: bees"} == {prompt.split("\n")[2] for prompt in server.prompts}
     assert questions == [["How so?", "Since when?"]] * 2
 
 
