@@ -13,6 +13,7 @@ from qgrag.corpus.records import Chunk, text_key
 from qgrag.extraction.records import Extracted, FactExtractor, QuestionGenerator
 from qgrag.index.journal import Journal
 from qgrag.models.embedder import Embedder
+from qgrag.models.vectors import checked_vectors
 from qgrag.progress import progress
 
 VECTOR_BATCH = 2048
@@ -59,6 +60,7 @@ class CachedEncoder:
             for start in range(0, len(texts), VECTOR_BATCH):
                 batch = texts[start : start + VECTOR_BATCH]
                 vectors = self._embedder.encode(batch, description=description)
+                vectors = checked_vectors(vectors, batch, self._embedder.name)
                 batch_keys = keys[start : start + VECTOR_BATCH]
                 self._journal.append(
                     self._kind, ((key, row.tobytes()) for key, row in zip(batch_keys, vectors.numpy()))

@@ -1,6 +1,7 @@
 """Texts to unit vectors, with texts longer than the model's window embedded in windows and pooled."""
 
 import hashlib
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,10 +16,13 @@ from qgrag.corpus.tokens import TokenizerSpans
 from qgrag.errors import ConfigError
 from qgrag.graph.segments import reduce_segments
 from qgrag.models.resolve import resolve_model
+from qgrag.models.vectors import checked_vectors
 from qgrag.progress import progress
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+
+logger = logging.getLogger(__name__)
 
 FINGERPRINT_SUFFIXES = {".json", ".safetensors", ".txt", ".model", ".bin"}
 
@@ -81,6 +85,7 @@ class LocalEmbedder:
         self.config = config or EmbedderConfig()
         self.folder = resolve_model(self.config.model)
         self.device = pick_device(self.config.device)
+        self._said: set[str] = set()
 
     @property
     def name(self) -> str:
@@ -97,9 +102,13 @@ class LocalEmbedder:
     @property
     def max_tokens(self) -> int:
         """Tokens of text that one window holds, special tokens and the passage prompt apart."""
-        limit = self._model.max_seq_length or self._model.tokenizer.model_max_length
-        prompt = len(self._model.tokenizer.tokenize(self.config.passage_prompt))
-        return int(limit) - self._model.tokenizer.num_special_tokens_to_add() - prompt
+        return self._room(self.config.passage_prompt)
+
+    def _room(self, prompt: str) -> int:
+        """Tokens that the window leaves for a text behind a prompt."""
+        tokenizer = self._model.tokenizer
+        limit = self._model.max_seq_length or tokenizer.model_max_length
+        return int(limit) - tokenizer.num_special_tokens_to_add() - len(tokenizer.tokenize(prompt))
 
     @cached_property
     def _model(self) -> "SentenceTransformer":
@@ -115,13 +124,37 @@ class LocalEmbedder:
         if not texts:
             return torch.empty(0, self.dimension)
         windows, owner = self._windows(texts)
+        if self.config.window == "truncate":
+            self._say_what_is_cut(texts, "passages", self.config.passage_prompt)
         vectors = self._encode_windows([self.config.passage_prompt + w for w in windows], description)
         return torch.nn.functional.normalize(_pool(vectors, owner, len(texts), self.config.window), dim=1)
 
     def encode_queries(self, queries: Sequence[str]) -> Tensor:
         if not queries:
             return torch.empty(0, self.dimension)
+        self._say_what_is_cut(queries, "queries", self.config.query_prompt)
         return self._encode_windows([self.config.query_prompt + q for q in queries], "Embedding queries")
+
+    def _say_what_is_cut(self, texts: Sequence[str], kind: str, prompt: str) -> None:
+        """Warn of texts beyond the window, once for each kind."""
+        if kind in self._said:
+            return
+        room = self._room(prompt)
+        long = [text for text in texts if len(text) > room]
+        if not long:
+            return
+        tokens = self._model.tokenizer(long, add_special_tokens=False, verbose=False)["input_ids"]
+        cut = sum(len(ids) > room for ids in tokens)
+        if cut:
+            self._said.add(kind)
+            logger.warning(
+                "%d of %d %s are longer than the %d tokens that %s reads; their ends are ignored (said once)",
+                cut,
+                len(texts),
+                kind,
+                room,
+                self.name,
+            )
 
     def _windows(self, texts: Sequence[str]) -> tuple[list[str], Tensor]:
         """Windows of all texts in order, and the index of the text that each belongs to."""
@@ -157,7 +190,7 @@ class LocalEmbedder:
                 bar.advance(len(batch))
         out = torch.empty(len(texts), self.dimension)
         out[torch.tensor(order)] = torch.cat(parts)
-        return out
+        return checked_vectors(out, texts, self.name)
 
     def _prompt_key(self) -> str:
         prompts = f"{self.config.query_prompt}\x00{self.config.passage_prompt}"

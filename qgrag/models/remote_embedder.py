@@ -15,6 +15,7 @@ from qgrag.llm.endpoint.session import EndpointSession, OpenCall, OpenCalls, Unu
 from qgrag.llm.errors import LLMUnavailableError
 from qgrag.llm.tokens import estimate_tokens
 from qgrag.models.remote_embedder_config import RemoteEmbedderConfig
+from qgrag.models.vectors import bad_vectors, listed
 from qgrag.progress import progress
 
 PROBE = "dimension"
@@ -75,19 +76,19 @@ class RemoteEmbedder:
             async def work(calls: OpenCalls) -> None:
                 for number, batch in queue:
                     with calls.open(f"batch {number}") as call:
-                        parts[number] = self._of_known_dimension(await self._request(batch, call))
+                        parts[number] = self._of_known_dimension(await self._request(batch, number * size, call))
                     bar.advance(len(batch))
 
             self._session.run(work, min(self.config.pace.concurrency, len(batches)))
         return torch.nn.functional.normalize(torch.cat([parts[n] for n in range(len(batches))]), dim=1)
 
-    async def _request(self, batch: list[str], call: OpenCall) -> Tensor:
-        """Vectors of one batch, float32 [len(batch), d], as the endpoint gave them."""
+    async def _request(self, batch: list[str], first: int, call: OpenCall) -> Tensor:
+        """Vectors of one batch, float32 [len(batch), d], as the endpoint gave them; text `first` comes first."""
 
         async def attempt() -> Tensor:
             async with asyncio.timeout(self.config.pace.total_timeout):
                 response = await self._session.client.embeddings.create(**self._body(batch))
-            return _vectors(response, len(batch))
+            return _vectors(response, batch, first)
 
         sent = await self._session.send(attempt, sum(map(estimate_tokens, batch)), call)
         if sent.value is None:
@@ -113,25 +114,31 @@ class RemoteEmbedder:
         return body
 
 
-def _vectors(response: Any, count: int) -> Tensor:
+def _vectors(response: Any, texts: list[str], first: int) -> Tensor:
     data = getattr(response, "data", None)
+    count = len(texts)
     if not isinstance(data, list) or len(data) != count:
-        given = len(data) if isinstance(data, list) else 0
-        raise _unusable(f"the endpoint gave {given} vectors for {count} texts")
+        given = [getattr(item, "index", None) for item in data] if isinstance(data, list) else []
+        there = range(len(given)) if None in given else given
+        missing = [(i, "missing") for i in range(count) if i not in there]
+        raise _unusable(f"the endpoint gave {len(given)} vectors for {count} texts: {listed(missing, texts, first)}")
     numbers = [getattr(item, "index", None) for item in data]
     if numbers == [None] * count:
         numbers = list(range(count))
     if sorted(map(repr, numbers)) != sorted(map(repr, range(count))):
         raise _unusable(f"the endpoint numbered {count} vectors as {str(numbers)[:80]}")
     embeddings = {number: getattr(item, "embedding", None) for number, item in zip(numbers, data)}
+    missing = [(i, "missing") for i in range(count) if not embeddings[i]]
+    if missing:
+        raise _unusable(f"the endpoint gave no vector: {listed(missing, texts, first)}")
     try:
         vectors = torch.tensor([embeddings[i] for i in range(count)], dtype=torch.float32)
     except (TypeError, ValueError, RuntimeError) as error:
         raise _unusable(f"the endpoint gave no vectors of one length: {error}") from error
     if vectors.dim() != 2 or not vectors.shape[1]:
         raise _unusable(f"the endpoint gave no vectors: shape {list(vectors.shape)}")
-    if not torch.isfinite(vectors).all():
-        raise _unusable("the endpoint gave a vector with infinite or undefined components")
+    if bad := bad_vectors(vectors):
+        raise _unusable(f"the endpoint gave no directions: {listed(bad, texts, first)}")
     return vectors
 
 

@@ -15,6 +15,7 @@ from qgrag.index.reader import Index
 from qgrag.llm.model import LanguageModel
 from qgrag.llm.prompts import Prompts
 from qgrag.llm.usage import Meter, measure
+from qgrag.models.vectors import checked_vectors
 from qgrag.progress import progress
 from qgrag.retrieval.evidence.base import Evidence, Item
 from qgrag.retrieval.results import Hit, RetrievalResult
@@ -119,7 +120,8 @@ class Retriever(ABC):
 
     def _encode(self, queries: Sequence[str]) -> Tensor:
         if self.needs_vectors:
-            return self.index.embedder.encode_queries(queries)
+            embedder = self.index.embedder
+            return checked_vectors(embedder.encode_queries(queries), queries, embedder.name)
         return torch.empty(len(queries), 0, device="cpu")
 
     def _results(self, queries: Sequence[str], ranking: Ranking, meter: Meter) -> Iterable[RetrievalResult]:

@@ -14,6 +14,7 @@ from qgrag.index.builder import _lock, build_index, plan_index
 from qgrag.index.config import IndexConfig
 from qgrag.index.query_graph import QueryGraphConfig
 from qgrag.index.reader import Index
+from qgrag.models.embedder import LocalEmbedder
 
 QUERIES = ["Where was Mahler born?", "Which river crosses ten countries?"]
 
@@ -272,3 +273,28 @@ def test_an_open_index_keeps_its_files_across_updates_and_the_next_build_cleans_
     del twin
     assert not build_index(notes[:5], folder, config, embedder=counting).done
     assert generations(folder) == ["g000004"]
+
+
+class BrokenEmbedder(LocalEmbedder):
+    """An embedder of a user's own, which gives no direction for one text."""
+
+    def __init__(self, value: float) -> None:
+        super().__init__()
+        self.value = value
+
+    def encode(self, texts, *, description="Embedding"):
+        vectors = super().encode(texts, description=description)
+        vectors[0] = self.value
+        return vectors
+
+    def encode_queries(self, queries):
+        vectors = super().encode_queries(queries)
+        vectors[-1] = self.value
+        return vectors
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 0.0])
+def test_vectors_of_a_custom_embedder_are_checked(notes, tmp_path, value):
+    with pytest.raises(InputError, match=r"1 of \d+ vectors cannot be used, at positions 0 "):
+        build_index(notes, tmp_path / "i", embedder=BrokenEmbedder(value))
+    assert not (tmp_path / "i" / "manifest.json").exists()

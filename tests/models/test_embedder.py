@@ -32,6 +32,22 @@ def test_a_long_text_is_not_cut_silently(embedder):
     assert LocalEmbedder(EmbedderConfig(window="max")).encode([LONG]).norm().item() == pytest.approx(1, abs=1e-5)
 
 
+def test_what_is_cut_is_said_once_with_a_count(caplog):
+    embedder = LocalEmbedder(EmbedderConfig(window="truncate"))
+    for _ in range(2):
+        embedder.encode_queries(["Who?", LONG, LONG])
+        embedder.encode([LONG, "Short."])
+    said = [record.getMessage() for record in caplog.records if "ends are ignored" in record.getMessage()]
+    assert len(said) == 2
+    assert said[0].startswith(f"2 of 3 queries are longer than the {embedder.max_tokens} tokens")
+    assert said[1].startswith("1 of 2 passages")
+
+
+def test_passages_in_windows_are_not_called_cut(embedder, caplog):
+    embedder.encode([LONG])
+    assert "ends are ignored" not in caplog.text
+
+
 def test_short_texts_do_not_depend_on_the_window_mode(embedder):
     truncated = LocalEmbedder(EmbedderConfig(window="truncate"))
     torch.testing.assert_close(truncated.encode(["A short text."]), embedder.encode(["A short text."]))

@@ -91,6 +91,8 @@ def with_vectors(*vectors: object, indices: Sequence[object] = (0, 1)) -> Answer
         with_vectors([1.0, 2.0]),
         with_vectors([1.0, 2.0, 3.0], [1.0, 2.0]),
         with_vectors([1.0, math.nan, 3.0], [1.0, 2.0, 3.0]),
+        with_vectors([1.0, math.inf, 3.0], [1.0, 2.0, 3.0]),
+        with_vectors([1.0, 2.0, 3.0], [0.0, 0.0, 0.0]),
         with_vectors([], []),
         with_vectors(None, None),
         with_vectors("AAAA", "AAAA"),
@@ -105,6 +107,36 @@ def test_what_may_pass_is_tried_again(server: ChatServer, first: Answer) -> None
     embedder = make(server)
     assert embedder.encode(["a", "b"]).shape == (2, 3)
     assert len(server.calls) == 2
+    embedder.close()
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ([0.0, 0.0], r"1 of 2 vectors cannot be used, at positions 3 \(all zeros, for 'text 3'\)"),
+        ([math.nan, 1.0], r"3 \(not a number"),
+        ([1.0, -math.inf], r"3 \(infinite"),
+        (None, r"3 \(missing"),
+        ([], r"3 \(missing"),
+    ],
+)
+def test_a_vector_that_is_no_direction_is_named_by_its_position(server: ChatServer, bad: object, words: str) -> None:
+    server.behave = lambda call: with_vectors([1.0, 2.0], bad if "text 3" in call.body["input"] else [2.0, 1.0])
+    embedder = make(server, batch_size=2, pace=Pace(max_retries=0))
+    with pytest.raises(LLMUnavailableError, match=words):
+        embedder.encode([f"text {i}" for i in range(4)])
+    embedder.close()
+
+
+@pytest.mark.parametrize("indices", [(1,), (None,)])
+def test_a_vector_that_is_not_there_is_named(server: ChatServer, indices: tuple[object, ...]) -> None:
+    server.behave = lambda call: with_vectors([1.0, 2.0], indices=indices)
+    embedder = make(server, pace=Pace(max_retries=0))
+    place = 0 if indices == (1,) else 1
+    with pytest.raises(
+        LLMUnavailableError, match=rf"1 vectors for 2 texts: .*positions {place} \(missing, for 't{place}'"
+    ):
+        embedder.encode(["t0", "t1"])
     embedder.close()
 
 
