@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from qgrag.corpus.records import Chunk, Document
 from qgrag.corpus.searchable import is_blank
-from qgrag.errors import InputError
+from qgrag.errors import IndexFormatError, InputError
 from qgrag.index.storage import read_table, write_table
 
 DOCUMENTS_SCHEMA = pa.schema(
@@ -143,8 +143,13 @@ def save_chunks(path: Path, chunks: Sequence[Chunk], documents: DocumentSet) -> 
 def load_chunks(path: Path, documents: DocumentSet) -> list[Chunk]:
     chunks = []
     for row in read_table(path).to_pylist():
-        document = documents.documents[row["document"]]
         start, end = row["start"], row["end"]
+        document = documents.documents[row["document"]] if 0 <= row["document"] < len(documents.documents) else None
+        if document is None or not 0 <= start < end <= len(document.text):
+            raise IndexFormatError(
+                f"{path}: a chunk has characters {start} to {end} of document {row['document']}, which are not there; "
+                "the file was changed, build the index again"
+            )
         text, header = document.text[start:end], row.get("header", "")
         chunks.append(Chunk(document.id, row["position"], start, end, text, document.title, header))
     return chunks

@@ -110,4 +110,13 @@ class LexicalIndex:
                 f"1 to {TOKENISER}; update qgrag, or build the index anew: qgrag index DOCUMENTS --out ANOTHER_FOLDER"
             )
         vocabulary = {term: i for i, term in enumerate(meta["terms"])}
+        text, ptr = tensors["text"], tensors["ptr"]
+        whole = (
+            len(ptr) == len(vocabulary) + 1 and ptr[0] == 0 and ptr[-1] == len(text) and bool((ptr.diff() >= 0).all())
+        )
+        if not whole or (len(text) and not 0 <= int(text.min()) <= int(text.max()) < meta["size"]):
+            raise IndexFormatError(
+                f"{folder / 'postings.safetensors'}: its postings lead to texts or terms that are not there; the files "
+                "were changed, build the index again"
+            )
         return cls(vocabulary, tensors["weight"], tensors["text"], tensors["ptr"], meta["size"], version)

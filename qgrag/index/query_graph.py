@@ -140,10 +140,10 @@ class QueryGraph:
 
     def check(self, chunks: int) -> list[str]:
         """What is wrong with the graph, empty if nothing: orphan nodes, edges to nowhere, vectors not unit."""
-        problems = []
-        node, chunk = self.membership
-        if len(chunk) and int(chunk.max()) >= chunks:
-            problems.append(f"query graph: a node belongs to chunk {int(chunk.max())} of {chunks}")
+        problems = self.out_of_range(chunks)
+        if problems:
+            return problems
+        node, _ = self.membership
         orphans = self.size - len(torch.unique(node))
         if orphans:
             problems.append(f"query graph: {orphans} nodes belong to no chunk")
@@ -152,11 +152,22 @@ class QueryGraph:
                 f"query graph: {self.size} nodes, but {len(self.vectors.vectors)} vectors and "
                 f"{len(self.neighbours.index)} rows of neighbours"
             )
-        elif self.size and int(self.neighbours.index.max()) >= self.size:
-            problems.append("query graph: an edge leads to a node that is not there")
         if self.lexical.size != self.size:
             problems.append(f"query graph: {self.size} nodes, but BM25 knows {self.lexical.size}")
         return problems
+
+    def out_of_range(self, chunks: int) -> list[str]:
+        """Ids that lead nowhere, empty if there are none; quick enough to be asked whenever a graph is loaded."""
+        ids = {
+            "a pair comes from chunk": (torch.from_numpy(self.pairs["chunk"].to_numpy().copy()), 0, chunks),
+            "a pair belongs to node": (torch.from_numpy(self.pairs["node"].to_numpy().copy()), -1, self.size),
+            "an edge leads to node": (self.neighbours.index, -1, self.size),
+        }
+        return [
+            f"query graph: {what} {int(values.min())} to {int(values.max())} of {bound}"
+            for what, (values, least, bound) in ids.items()
+            if values.numel() and not least <= int(values.min()) <= int(values.max()) < bound
+        ]
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)

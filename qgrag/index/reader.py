@@ -131,13 +131,23 @@ class Index:
     def query_graph(self) -> QueryGraph:
         """Raises MissingComponentError where the index was built without one."""
         self._require(QUERY_GRAPH)
-        return QueryGraph.load(self.folder / QUERY_GRAPH, self.device)
+        graph = QueryGraph.load(self.folder / QUERY_GRAPH, self.device)
+        self._refuse(QUERY_GRAPH, graph.out_of_range(len(self.chunks)))
+        return graph
 
     @cached_property
     def knowledge_graph(self) -> KnowledgeGraph:
         """Raises MissingComponentError where the index was built without one."""
         self._require(KNOWLEDGE_GRAPH)
-        return KnowledgeGraph.load(self.folder / KNOWLEDGE_GRAPH)
+        graph = KnowledgeGraph.load(self.folder / KNOWLEDGE_GRAPH)
+        self._refuse(KNOWLEDGE_GRAPH, graph.out_of_range(len(self.chunks)))
+        return graph
+
+    def _refuse(self, part: str, problems: list[str]) -> None:
+        if problems:
+            raise IndexFormatError(
+                f"{self.folder / part}: {problems[0]}; the files were changed, build the index again"
+            )
 
     def _require(self, part: str) -> None:
         if getattr(self.config, part) is None:

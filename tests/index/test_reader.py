@@ -5,7 +5,9 @@ import pytest
 from qgrag.errors import IndexFormatError, MissingComponentError, UntrustedAddressError
 from qgrag.index.builder import build_index
 from qgrag.index.config import IndexConfig
+from qgrag.index.documents import CHUNKS_SCHEMA
 from qgrag.index.reader import Index
+from qgrag.index.storage import checksums, read_table, read_tensors, write_table, write_tensors
 from qgrag.models.embedder import EmbedderConfig, LocalEmbedder
 from tests.llm.server import fail, serving
 
@@ -176,3 +178,34 @@ def test_no_key_goes_to_an_address_that_only_the_index_names(index_copy, monkeyp
         monkeypatch.setenv("QGRAG_EMBEDDER_BASE_URL", server.url)
         Index.open(index_copy)
         assert [call.headers["authorization"] for call in server.calls] == ["Bearer secret"]
+
+
+@pytest.mark.parametrize(
+    ("file", "tensor", "part"),
+    [
+        ("query_graph/neighbours.safetensors", "index", "query_graph"),
+        ("lexical/postings.safetensors", "text", "lexical"),
+        ("lexical/postings.safetensors", "ptr", "lexical"),
+    ],
+)
+def test_ids_that_lead_nowhere_are_refused(index_copy, file, tensor, part):
+    snapshot = next(index_copy.glob("g*"))
+    tensors = {name: values.clone() for name, values in read_tensors(snapshot / file).items()}
+    tensors[tensor].view(-1)[-1] = 10**6
+    write_tensors(snapshot / file, tensors)
+    edit_manifest(index_copy, files=checksums(snapshot))
+    with pytest.raises(IndexFormatError, match="changed, build the index again"):
+        getattr(Index.open(index_copy), part)
+
+
+def test_chunks_outside_their_documents_are_refused(index_copy):
+    snapshot = next(index_copy.glob("g*"))
+    for column, value in (("document", 9), ("end", 10**6), ("start", -1)):
+        table = read_table(snapshot / "chunks.parquet").to_pydict()
+        kept = list(table[column])
+        table[column][0] = value
+        write_table(snapshot / "chunks.parquet", table, CHUNKS_SCHEMA)
+        edit_manifest(index_copy, files=checksums(snapshot))
+        with pytest.raises(IndexFormatError, match="which are not there"):
+            _ = Index.open(index_copy).chunks
+        write_table(snapshot / "chunks.parquet", {**table, column: kept}, CHUNKS_SCHEMA)

@@ -237,19 +237,7 @@ class KnowledgeGraph:
 
     def check(self, num_chunks: int) -> list[str]:
         """What is wrong with the graph, empty if nothing: edges to nowhere, self-loops, entities that nothing holds."""
-        problems = []
-        ends = {
-            "triple": (self.edge_index.flatten(), self.num_entities, "entity"),
-            "mention": (self.mention_index[0], self.num_entities, "entity"),
-            "mention's chunk": (self.mention_index[1], num_chunks, "chunk"),
-            "triple's chunk": (self.triple_chunks.values, num_chunks, "chunk"),
-            "description": (_column(self.descriptions, "entity"), self.num_entities, "entity"),
-            "description's chunk": (_column(self.descriptions, "chunk"), num_chunks, "chunk"),
-        }
-        for what, (values, bound, of) in ends.items():
-            if len(values) and not 0 <= int(values.min()) <= int(values.max()) < bound:
-                outside = int(values.max() if int(values.max()) >= bound else values.min())
-                problems.append(f"knowledge graph: a {what} leads to {of} {outside} of {bound}")
+        problems = self.out_of_range(num_chunks)
         loops = int((self.edge_index[0] == self.edge_index[1]).sum())
         if loops:
             problems.append(f"knowledge graph: {loops} triples lead from an entity to itself")
@@ -273,6 +261,23 @@ class KnowledgeGraph:
             for what, (vectors, count) in held_by.items()
             if len(vectors) != count
         ]
+        return problems
+
+    def out_of_range(self, num_chunks: int) -> list[str]:
+        """Ids that lead nowhere, empty if there are none; quick enough to be asked whenever a graph is loaded."""
+        problems = []
+        ends = {
+            "triple": (self.edge_index.flatten(), self.num_entities, "entity"),
+            "mention": (self.mention_index[0], self.num_entities, "entity"),
+            "mention's chunk": (self.mention_index[1], num_chunks, "chunk"),
+            "triple's chunk": (self.triple_chunks.values, num_chunks, "chunk"),
+            "description": (_column(self.descriptions, "entity"), self.num_entities, "entity"),
+            "description's chunk": (_column(self.descriptions, "chunk"), num_chunks, "chunk"),
+        }
+        for what, (values, bound, of) in ends.items():
+            if len(values) and not 0 <= int(values.min()) <= int(values.max()) < bound:
+                outside = int(values.max() if int(values.max()) >= bound else values.min())
+                problems.append(f"knowledge graph: a {what} leads to {of} {outside} of {bound}")
         return problems
 
     def save(self, folder: Path) -> None:
