@@ -14,6 +14,7 @@ from qgrag.llm.prompts import Prompts
 from qgrag.retrieval.base import Maker, Retriever
 
 RETRIEVERS: dict[str, str] = {
+    "auto": "qgrag.retrieval.methods.auto.retriever.AutoRetriever",
     "naive": "qgrag.retrieval.methods.naive.NaiveRetriever",
     "bm25": "qgrag.retrieval.methods.bm25.BM25Retriever",
     "hybrid": "qgrag.retrieval.methods.hybrid.HybridRetriever",
@@ -21,6 +22,7 @@ RETRIEVERS: dict[str, str] = {
     "dual": "qgrag.retrieval.methods.dual.retriever.DualRetriever",
     "fg": "qgrag.retrieval.methods.fg.retriever.FGRetriever",
     "qmkgf": "qgrag.retrieval.methods.qmkgf.retriever.QMKGFRetriever",
+    "ppr": "qgrag.retrieval.methods.ppr.PPRRetriever",
     "ensemble": "qgrag.retrieval.methods.ensemble.EnsembleRetriever",
     "d2q": "qgrag.retrieval.methods.d2q.D2QRetriever",
     "d2q--": "qgrag.retrieval.methods.d2q.D2QMinusRetriever",
