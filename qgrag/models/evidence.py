@@ -7,7 +7,7 @@ Layers of attention among the candidates of a pool then let a second hop be scor
 from what one candidate says beside another.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -83,6 +83,10 @@ class EvidenceInputs:
     items: Tensor | None = None
     item_mask: Tensor | None = None
 
+    def with_candidate(self, candidate: Tensor) -> "EvidenceInputs":
+        """The same with other features of the candidates."""
+        return replace(self, candidate=candidate)
+
 
 class SentenceAttention(nn.Module):
     """Multi-head attention of a question's tokens over a candidate's sentences.
@@ -134,7 +138,11 @@ class PoolLayer(nn.Module):
         self.carry = nn.Linear(pair, heads)
         self.out = nn.Linear(width + heads, width)
         self.feed = nn.Sequential(
-            nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.GELU(), nn.Dropout(dropout), nn.Linear(2 * width, width)
+            nn.LayerNorm(width),
+            nn.Linear(width, 2 * width),
+            nn.GELU(),
+            nn.Dropout(dropout),
+            nn.Linear(2 * width, width),
         )
         self.dropout = nn.Dropout(dropout)
 

@@ -1,4 +1,4 @@
-"""Personalised PageRank over entities and passages, from the entities that a question names and its nearest passages."""
+"""Personalised PageRank over entities and passages, restarted at what a question names and at its nearest passages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,6 +11,7 @@ from qgrag.errors import ConfigError
 from qgrag.graph import Ragged, Transition, personalized_pagerank, to_csr, transition
 from qgrag.index.reader import Index
 from qgrag.retrieval.base import Ranking, Retriever, standardise, top_chunks
+from qgrag.retrieval.evidence.base import GraphEvidence
 from qgrag.retrieval.linking.linker import EntityLinker, EntityLinkerConfig
 
 
@@ -100,11 +101,9 @@ class PPRRetriever(Retriever):
             held = mass[:, self.graph.num_entities :]
             parts.append(top_chunks(held.masked_fill(held <= 0, -torch.inf), top_k))
         chunks, values = (torch.cat(column) for column in zip(*parts, strict=True))
-        return Ranking(chunks, values, [{"links": [link.to_dict() for link in row]} for row in links])
+        return Ranking(chunks, values, [GraphEvidence(tuple(row)) for row in links])
 
-    def _restart(
-        self, queries: Sequence[str], vectors: Tensor, named: Ragged, scores: Tensor
-    ) -> tuple[Ragged, Tensor]:
+    def _restart(self, queries: Sequence[str], vectors: Tensor, named: Ragged, scores: Tensor) -> tuple[Ragged, Tensor]:
         """Entities by their links' scores and rarity, and passages by a softmax over hybrid scores."""
         passages = self.index.passages.vectors
         mixed = standardise(vectors @ passages.T) + standardise(self.index.lexical.scores(queries))

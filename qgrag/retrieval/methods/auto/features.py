@@ -7,8 +7,10 @@ import torch
 from torch import Tensor
 
 from qgrag.graph import Ragged
+from qgrag.models.evidence import EvidenceInputs
+from qgrag.retrieval.methods.auto.items import SentenceItems
 from qgrag.retrieval.methods.auto.pool import FUSION_CONSTANT, Pool
-from qgrag.retrieval.methods.auto.tables import QueryTerms, Tables, gather, query_terms
+from qgrag.retrieval.methods.auto.tables import QueryTerms, Tables, query_terms
 
 TOP = 4
 """Candidates, first by their reciprocal ranks, that the others are compared with."""
@@ -62,6 +64,10 @@ class Features:
     question: Tensor
     mask: Tensor
 
+    def inputs(self) -> EvidenceInputs:
+        """As the model reads them, without texts."""
+        return EvidenceInputs(self.candidate, self.pair, self.question, self.mask)
+
 
 def feature_names(members: Sequence[str]) -> list[str]:
     """Names of the columns of `Features.candidate`."""
@@ -78,7 +84,12 @@ def question_names(members: Sequence[str]) -> list[str]:
 
 
 def make_features(
-    tables: Tables, pool: Pool, queries: Sequence[str], vectors: Tensor, linked: Ragged | None
+    tables: Tables,
+    pool: Pool,
+    queries: Sequence[str],
+    vectors: Tensor,
+    linked: Ragged | None,
+    items: SentenceItems,
 ) -> Features:
     """Features of a batch of pools.
 
@@ -88,6 +99,7 @@ def make_features(
         queries: B texts.
         vectors: float32 [B, d], their unit vectors.
         linked: entities that each question names; None where the index has no knowledge graph.
+        items: the candidates' sentences.
     """
     chunk, mask = pool.chunks.clamp(min=0), pool.mask
     asked = query_terms(queries, tables.chunk_terms)
@@ -96,7 +108,7 @@ def make_features(
     holds = tables.chunk_terms.holds(asked.ids.unsqueeze(1), pool.chunks.unsqueeze(2))
     covered = (holds * asked.weight.unsqueeze(1)).sum(-1)
     added = _added(holds, asked.weight)
-    nodes = _node_features(tables, pool, queries, vectors, passages)
+    node_covered, node_columns = _node_features(tables, pool, queries, vectors, passages, items)
     entities, shared, mentions = _entity_features(tables, pool, linked)
     titles = _title_features(tables, pool, asked, queries)
     bm25 = _bm25(tables, pool, queries)
@@ -106,12 +118,12 @@ def make_features(
         [
             *_pool_features(pool, cosine, bm25),
             covered,
-            nodes.covered,
+            node_covered,
             _best_other(added, top),
             added[:, :, 0] if mask.shape[1] else covered,
             *titles,
-            _length(tables, chunk),
-            *nodes.vectors,
+            tables.lengths[chunk],
+            *node_columns,
             between[:, :, 0] if mask.shape[1] else covered,
             _best_other(between, top),
             *entities,
@@ -230,11 +242,6 @@ def _question_features(pool: Pool, asked: QueryTerms, linked: Ragged | None, cos
     return torch.cat([own, whole], dim=-1)
 
 
-def _length(tables: Tables, chunk: Tensor) -> Tensor:
-    lengths = torch.tensor([len(c.text) for c in tables.index.chunks], dtype=torch.float32, device=chunk.device)
-    return torch.log1p(lengths)[chunk] / 10
-
-
 def _title_features(
     tables: Tables, pool: Pool, asked: QueryTerms, queries: Sequence[str]
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -255,52 +262,36 @@ def _title_features(
     return named, covers, _best_other(in_top, top), _best_other(of_top, top)
 
 
-@dataclass(frozen=True)
-class _NodeFeatures:
-    covered: Tensor
-    vectors: list[Tensor]
-
-
 def _node_features(
-    tables: Tables, pool: Pool, queries: Sequence[str], vectors: Tensor, passages: Tensor
-) -> _NodeFeatures:
-    """The best question node of each candidate by terms and by cosine, and by cosine with what a top candidate
-    leaves open of the question."""
+    tables: Tables, pool: Pool, queries: Sequence[str], vectors: Tensor, passages: Tensor, items: SentenceItems
+) -> tuple[Tensor, list[Tensor]]:
+    """The question's terms that the best item of each candidate holds; and by cosine the two best items, and the best
+    passage and item for what a top candidate, by its passage or its best item, leaves open of the question."""
+    top = min(TOP, pool.chunks.shape[1])
     zero = torch.zeros(pool.chunks.shape, device=vectors.device)
-    width = pool.chunks.shape[1]
-    top = min(TOP, width)
-    if not tables.has_nodes:
-        by_passage = _open_cosines(vectors, passages[:, :top], lambda open_part: passages @ open_part.transpose(1, 2))
-        first = _best_other(by_passage, top)
-        return _NodeFeatures(zero, [zero, zero, first, zero, first, zero])
-    query, column = pool.mask.nonzero().unbind(1)
-    owner, node = gather(tables.chunk_nodes, pool.chunks[query, column])
-    slot, row = (query * width + column)[owner], query[owner]
-    asked = query_terms(queries, tables.node_terms)
-    held = tables.node_terms.holds(asked.ids[row], node.unsqueeze(1))
-    covered = _maximum((held * asked.weight[row]).sum(1), slot, zero)
-    own = tables.index.query_graph.vectors.vectors[node]
-    cosine = (own * vectors[row]).sum(1)
-    best = _maximum(cosine, slot, zero)
-    is_best = cosine == best.flatten()[slot]
-    second = _maximum(cosine.masked_fill(is_best, -1), slot, zero)
-    sentence = _best_node(own, cosine, slot, passages)
+    if tables.has_nodes:
+        asked = query_terms(queries, tables.node_terms)
+        held = tables.node_terms.holds(asked.ids[:, None, None, :], items.nodes.unsqueeze(-1))
+        covered = (held * asked.weight[:, None, None, :]).sum(-1).amax(-1)
+    else:
+        covered = zero
+    cosine = torch.einsum("bknd,bd->bkn", items.vectors, vectors).masked_fill(~items.mask, 0)
+    second = cosine[:, :, 1] if cosine.shape[2] > 1 else zero
+    best = items.vectors[:, :, 0]
 
-    def of_nodes(open_part: Tensor) -> Tensor:
-        """Best cosine of a candidate's nodes with each of float32 [B, T, d], [B, K, T]."""
-        products = (own.unsqueeze(1) * open_part[row]).sum(-1)
-        columns = [_maximum(products[:, t], slot, zero) for t in range(products.shape[1])]
-        return torch.stack(columns, -1)
+    def of_items(open_part: Tensor) -> Tensor:
+        products = torch.einsum("bknd,btd->bktn", items.vectors, open_part)
+        return products.masked_fill(~items.mask.unsqueeze(2), -1).amax(-1)
 
     def of_passages(open_part: Tensor) -> Tensor:
         return passages @ open_part.transpose(1, 2)
 
     columns = [
         _best_other(_open_cosines(vectors, told[:, :top], against), top)
-        for told in (passages, sentence)
-        for against in (of_passages, of_nodes)
+        for told in (passages, best)
+        for against in (of_passages, of_items)
     ]
-    return _NodeFeatures(covered, [best, second.clamp(min=0), *columns])
+    return covered, [cosine[:, :, 0], second, *columns]
 
 
 def _open_cosines(vectors: Tensor, told: Tensor, against: Callable[[Tensor], Tensor]) -> Tensor:
@@ -308,26 +299,6 @@ def _open_cosines(vectors: Tensor, told: Tensor, against: Callable[[Tensor], Ten
     along = (told * vectors.unsqueeze(1)).sum(-1, keepdim=True) / told.square().sum(-1, keepdim=True).clamp(min=1e-9)
     rest = vectors.unsqueeze(1) - along * told
     return against(torch.nn.functional.normalize(rest, dim=-1))
-
-
-def _maximum(value: Tensor, slot: Tensor, like: Tensor) -> Tensor:
-    """Highest value of each slot, as `like`; 0 for an empty one."""
-    out = torch.full((like.numel(),), -torch.inf, device=value.device)
-    out.scatter_reduce_(0, slot, value, "amax")
-    return out.masked_fill(out == -torch.inf, 0).view(like.shape)
-
-
-def _best_node(own: Tensor, cosine: Tensor, slot: Tensor, passages: Tensor) -> Tensor:
-    """Vector of each candidate's node nearest to the question, float32 [B, K, d]; the passage's where it has none."""
-    out = passages.flatten(0, 1).clone()
-    order = torch.argsort(cosine, stable=True)
-    order = order[torch.argsort(slot[order], stable=True)]
-    if len(order):
-        last = torch.ones(len(order), dtype=torch.bool, device=slot.device)
-        last[:-1] = slot[order][1:] != slot[order][:-1]
-        chosen = order[last]
-        out[slot[chosen]] = own[chosen]
-    return out.view(passages.shape)
 
 
 def _entity_features(tables: Tables, pool: Pool, linked: Ragged | None) -> tuple[list[Tensor], Tensor, Tensor]:
@@ -341,7 +312,7 @@ def _entity_features(tables: Tables, pool: Pool, linked: Ragged | None) -> tuple
     rarity, title_entity = tables.rarity, tables.title_entity
     query, column = pool.mask.nonzero().unbind(1)
     chunk = pool.chunks[query, column]
-    owner, entity = gather(tables.chunk_entities, chunk)
+    owner, entity = tables.chunk_entities.gather(chunk)
     row, candidate = query[owner], column[owner]
     entities = len(rarity)
     named = torch.unique(linked.batch() * entities + linked.values)

@@ -1,7 +1,7 @@
 """The candidates of a batch of questions: chunks that any member found, with the place that each member gave them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -31,6 +31,17 @@ class Pool:
     found: Tensor
     fallback: Tensor
     present: Tensor
+
+    def rows(self, rows: slice) -> "Pool":
+        """The pools of some of the questions."""
+        return replace(
+            self,
+            chunks=self.chunks[rows],
+            place=self.place[rows],
+            score=self.score[rows],
+            found=self.found[rows],
+            fallback=self.fallback[rows],
+        )
 
     @property
     def mask(self) -> Tensor:
@@ -99,4 +110,4 @@ def _entries(rankings: Sequence[Ranking | None], device: torch.device) -> tuple[
 
 
 def _fell_back(ranking: Ranking | None, row: int) -> bool:
-    return ranking is not None and bool(ranking.evidence) and "fallback" in ranking.evidence[row]
+    return ranking is not None and bool(ranking.evidence) and ranking.evidence[row].fallback is not None

@@ -8,16 +8,10 @@ import torch
 from torch import Tensor
 
 from qgrag.graph import Ragged
-from qgrag.graph.ragged import counts_to_ptr, ragged_arange
-from qgrag.index.lexical import LexicalIndex, terms
+from qgrag.graph.ragged import counts_to_ptr
+from qgrag.index.lexical import LexicalIndex
 from qgrag.index.reader import Index
-
-
-def gather(rows: Ragged, at: Tensor) -> tuple[Tensor, Tensor]:
-    """Values of the given rows: position in `at`, int64 [M], and value, int64 [M]."""
-    start, count = rows.ptr[at], rows.counts()[at]
-    owner, place = ragged_arange(count)
-    return owner, rows.values[start[owner] + place]
+from qgrag.index.terms import terms
 
 
 def invert(row: Tensor, value: Tensor, num_rows: int) -> Ragged:
@@ -35,12 +29,14 @@ class TermTable:
         size: N, number of texts.
         idf: float32 [V], log(1 + (N - df + 1/2) / (df + 1/2)).
         vocabulary: term -> row.
+        tokeniser: version that made the terms.
     """
 
     key: Tensor
     size: int
     idf: Tensor
     vocabulary: dict[str, int]
+    tokeniser: int
 
     @classmethod
     def of(cls, lexical: LexicalIndex) -> "TermTable":
@@ -48,7 +44,7 @@ class TermTable:
         term = torch.repeat_interleave(counts)
         key = torch.sort(term * max(1, lexical.size) + lexical.text.long()).values
         idf = torch.log(1 + (lexical.size - counts + 0.5) / (counts + 0.5))
-        return cls(key, max(1, lexical.size), idf.float(), lexical.vocabulary)
+        return cls(key, max(1, lexical.size), idf.float(), lexical.vocabulary, lexical.tokeniser)
 
     def holds(self, term: Tensor, text: Tensor) -> Tensor:
         """Whether each term, int64, stands in each text, int64 of the same or a broadcast shape; -1 stands nowhere."""
@@ -75,7 +71,10 @@ class QueryTerms:
 
 def query_terms(texts: Sequence[str], table: TermTable) -> QueryTerms:
     """The terms of each text that any text of the index holds."""
-    rows = [list(dict.fromkeys(table.vocabulary[t] for t in terms(text) if t in table.vocabulary)) for text in texts]
+    rows = [
+        list(dict.fromkeys(table.vocabulary[t] for t in terms(text, table.tokeniser) if t in table.vocabulary))
+        for text in texts
+    ]
     width = max(1, *map(len, rows)) if rows else 1
     ids = torch.tensor([row + [-1] * (width - len(row)) for row in rows], dtype=torch.long).view(-1, width)
     weight = table.idf[ids.clamp(min=0)] if len(table.idf) else torch.zeros(ids.shape)
@@ -95,6 +94,11 @@ class Tables:
         self.num_chunks = len(index.chunks)
         self.has_nodes = index.manifest.config["query_graph"] is not None
         self.has_entities = index.manifest.config["knowledge_graph"] is not None
+
+    @cached_property
+    def lengths(self) -> Tensor:
+        """log(1 + characters) / 10 of each chunk, float32 [C]."""
+        return torch.tensor([len(chunk.text) for chunk in self.index.chunks], dtype=torch.float32).log1p() / 10
 
     @cached_property
     def chunk_terms(self) -> TermTable:

@@ -1,0 +1,241 @@
+"""`auto`: what several retrievers find is pooled, and the evidence model chooses from the pool."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from qgrag.errors import ConfigError, MissingComponentError
+from qgrag.graph import Ragged
+from qgrag.graph.segments import top_pairs
+from qgrag.index.reader import Index
+from qgrag.models.evidence import EvidenceInputs
+from qgrag.models.evidence_checkpoint import EvidenceCheckpoint, default_evidence_model, read_evidence_model
+from qgrag.retrieval.base import Ranking, Retriever
+from qgrag.retrieval.evidence.base import Evidence, Item
+from qgrag.retrieval.evidence.items import VoteItem
+from qgrag.retrieval.linking.linker import EntityLinker, EntityLinkerConfig
+from qgrag.retrieval.methods.auto.evidence import AutoEvidence, Contribution, ReasonItem
+from qgrag.retrieval.methods.auto.features import Features, feature_names, make_features
+from qgrag.retrieval.methods.auto.items import SentenceItems, sentence_items
+from qgrag.retrieval.methods.auto.pool import Pool, gather_pool
+from qgrag.retrieval.methods.auto.tables import Tables
+
+logger = logging.getLogger(__name__)
+
+SENTENCES = 2
+CONTRIBUTIONS = 6
+
+
+@dataclass(frozen=True)
+class AutoConfig:
+    """Args:
+    model: folder of an evidence model that `qgrag train evidence` wrote; empty takes the one of the package.
+    members: retrievers that make the pool, among those that the model knows; empty takes all of them.
+    reasons: hits of each question whose features are weighed; each costs one backward pass.
+    block: questions scored at once; bounds memory to about 20 MiB per question.
+    linking: how names become entities.
+    """
+
+    model: str = ""
+    members: tuple[str, ...] = ()
+    reasons: int = 0
+    block: int = 32
+    linking: EntityLinkerConfig = field(default_factory=EntityLinkerConfig)
+
+    def __post_init__(self) -> None:
+        if self.reasons < 0 or self.block < 1:
+            raise ConfigError(f"auto: reasons must be 0 or more and block at least 1, not {self.reasons}, {self.block}")
+
+
+class AutoRetriever(Retriever):
+    """The retriever to begin with on any corpus: it needs no choice of a method.
+
+    Candidates come from all members that the index can serve; where it lacks a graph, from those that are left. The
+    evidence model sees them together, so that a second hop is scored given the first. Scores are logits of 'this is
+    evidence'. A hit's evidence is the place that each member gave it, with the member's own evidence, and the model's
+    reasons.
+
+    Args:
+        index: what is searched.
+        config: see there.
+    """
+
+    name = "auto"
+
+    def __init__(self, index: Index, config: AutoConfig | None = None) -> None:
+        super().__init__(index)
+        self.config = config or AutoConfig()
+        folder = Path(self.config.model) if self.config.model else default_evidence_model()
+        self.checkpoint: EvidenceCheckpoint = read_evidence_model(folder)
+        if feature_names(self.checkpoint.members) != list(self.checkpoint.features):
+            raise ConfigError(
+                f"{folder}: was trained on other features than this version computes; train it again "
+                "(qgrag data evidence, then qgrag train evidence)"
+            )
+        self.members = load_members(index, self.checkpoint.members, self.config.members)
+        self.tables = Tables(index)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Members of the model that the index cannot serve, or that the configuration leaves out."""
+        return tuple(name for name, member in self.members.items() if member is None)
+
+    @cached_property
+    def _linker(self) -> EntityLinker | None:
+        return EntityLinker(self.index.knowledge_graph, self.config.linking) if self.tables.has_entities else None
+
+    def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
+        assert vectors is not None
+        rankings = rank_members(self.members, queries, vectors, max(self.checkpoint.depth, top_k))
+        pool, logits, reasons = self._score(rankings, queries, vectors, top_k)
+        query, column = pool.mask.nonzero().unbind(1)
+        chunks, scores = top_pairs(query, pool.chunks[query, column], logits[query, column], len(queries), top_k)
+        width = int((chunks >= 0).sum(1).max()) if len(chunks) else 0
+        chunks, scores = chunks[:, :width], scores[:, :width]
+        evidence = [self._record(rankings, pool, b) for b in range(len(queries))]
+        return Ranking(chunks, scores, evidence, self._brought(rankings, chunks, reasons))
+
+    def _score(
+        self, rankings: Sequence[Ranking | None], queries: Sequence[str], vectors: Tensor, top_k: int
+    ) -> tuple[Pool, Tensor, list[dict[int, ReasonItem]]]:
+        """The pool, the logit of each candidate, float32 [B, K], and the reasons for each of the first `top_k`."""
+        size = max(self.checkpoint.size, top_k)
+        pool = gather_pool(rankings, len(queries), self.tables.num_chunks, size)
+        logits, reasons = [], []
+        for start in range(0, len(queries), self.config.block):
+            rows = slice(start, start + self.config.block)
+            part = pool.rows(rows)
+            linked = link(self._linker, self.index, queries[rows])
+            items = sentence_items(self.tables, part, vectors[rows])
+            features = make_features(self.tables, part, queries[rows], vectors[rows], linked, items)
+            found, told = self._weigh(features, part, items, top_k)
+            logits.append(found)
+            reasons += told
+        return pool, torch.cat(logits) if logits else pool.chunks.new_empty(0, 0).float(), reasons
+
+    def _weigh(
+        self, features: Features, pool: Pool, items: SentenceItems, top_k: int
+    ) -> tuple[Tensor, list[dict[int, ReasonItem]]]:
+        inputs = features.inputs()
+        with torch.no_grad():
+            logits = self.checkpoint.model(inputs)
+        k = min(top_k, logits.shape[1])
+        order = logits.topk(k, dim=1).indices
+        moved = self._contributions(inputs, order[:, : self.config.reasons])
+        chance = logits.sigmoid()
+        told: list[dict[int, ReasonItem]] = []
+        for b, row in enumerate(order.tolist()):
+            told.append(
+                {
+                    int(pool.chunks[b, column]): ReasonItem(
+                        float(chance[b, column]),
+                        self._sentences(items, b, column),
+                        moved[b][place] if place < len(moved[b]) else (),
+                    )
+                    for place, column in enumerate(row)
+                    if pool.chunks[b, column] >= 0
+                }
+            )
+        return logits, told
+
+    def _contributions(self, inputs: EvidenceInputs, order: Tensor) -> list[list[tuple[Contribution, ...]]]:
+        """Gradient times input of the features of each candidate in `order`, int64 [B, R]: one backward pass per rank."""
+        told: list[list[tuple[Contribution, ...]]] = [[] for _ in range(len(order))]
+        model = self.checkpoint.model
+        for rank in range(order.shape[1]):
+            candidate = inputs.candidate.detach().requires_grad_()
+            with torch.enable_grad():
+                logits = model(inputs.with_candidate(candidate))
+                logits.gather(1, order[:, rank : rank + 1]).sum().backward()
+            rows = torch.arange(len(order), device=order.device)
+            assert candidate.grad is not None
+            part = (candidate.grad * (candidate.detach() - model.mean))[rows, order[:, rank]]
+            _, best = part.abs().topk(min(CONTRIBUTIONS, part.shape[1]), dim=1)
+            for b, columns in enumerate(best.tolist()):
+                names = self.checkpoint.features
+                told[b].append(tuple(Contribution(names[c], float(part[b, c])) for c in columns))
+        return told
+
+    def _sentences(self, items: SentenceItems, query: int, column: int) -> tuple[str, ...]:
+        """Texts of the candidate's items nearest to the question, each sentence once."""
+        nodes = [node for node in items.nodes[query, column].tolist() if node >= 0]
+        if not nodes:
+            return ()
+        graph = self.index.query_graph
+        pairs = graph.pairs.take(graph.first_pair[torch.tensor(nodes)].numpy()).to_pylist()
+        return tuple(dict.fromkeys(pair["sentence"] for pair in pairs))[:SENTENCES]
+
+    def _record(self, rankings: Sequence[Ranking | None], pool: Pool, query: int) -> AutoEvidence:
+        members = {
+            name: ranking.evidence[query] if ranking.evidence else Evidence()
+            for name, ranking in zip(self.members, rankings, strict=True)
+            if ranking is not None
+        }
+        return AutoEvidence(members, int(pool.mask[query].sum()), self.left_out)
+
+    def _brought(
+        self, rankings: Sequence[Ranking | None], chunks: Tensor, reasons: Sequence[dict[int, ReasonItem]]
+    ) -> list[dict[int, list[Item]]]:
+        places = [
+            None if r is None else [{c: p for p, c in enumerate(row) if c >= 0} for row in r.chunks.tolist()]
+            for r in rankings
+        ]
+        brought: list[dict[int, list[Item]]] = []
+        for query, row in enumerate(chunks.tolist()):
+            own: dict[int, list[Item]] = {}
+            for chunk in (chunk for chunk in row if chunk >= 0):
+                own[chunk] = [reasons[query][chunk]]
+                for name, ranking, place in zip(self.members, rankings, places, strict=True):
+                    if ranking is not None and place is not None and chunk in place[query]:
+                        told = ranking.hit_evidence[query].get(chunk, ()) if ranking.hit_evidence else ()
+                        own[chunk].append(VoteItem(name, place[query][chunk] + 1, tuple(told)))
+            brought.append(own)
+        return brought
+
+
+def load_members(index: Index, known: Sequence[str], wanted: Sequence[str] = ()) -> dict[str, Retriever | None]:
+    """The members of a pool; None for one that is not wanted or that the index lacks the graph for.
+
+    Args:
+        index: what is searched.
+        known: members in the order of the model's features.
+        wanted: those among them that are used; all if empty.
+
+    Raises:
+        ConfigError: a wanted member is not known, or none is left.
+    """
+    from qgrag.retrieval.registry import load_retriever
+
+    if unknown := [name for name in wanted if name not in known]:
+        raise ConfigError(f"auto.members: the model knows {', '.join(known)}, but not {', '.join(unknown)}")
+    members: dict[str, Retriever | None] = {}
+    for name in known:
+        members[name] = None
+        if not wanted or name in wanted:
+            try:
+                members[name] = load_retriever(index, name)
+            except MissingComponentError as error:
+                logger.info("auto goes without %s: %s", name, error)
+    if not any(members.values()):
+        raise ConfigError(f"auto: the index can serve none of its members {', '.join(wanted or known)}")
+    return members
+
+
+def rank_members(
+    members: dict[str, Retriever | None], queries: Sequence[str], vectors: Tensor, depth: int
+) -> list[Ranking | None]:
+    """The first `depth` chunks of each member; None for one that is not there."""
+    return [None if member is None else member.rank(queries, vectors, depth) for member in members.values()]
+
+
+def link(linker: EntityLinker | None, index: Index, queries: Sequence[str]) -> Ragged | None:
+    """The entities that each question names; None where the index has no knowledge graph."""
+    if linker is None:
+        return None
+    links = linker.link_queries(queries, index.embedder.encode)
+    return Ragged.from_lists([[one.entity for one in row] for row in links])
