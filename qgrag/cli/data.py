@@ -8,6 +8,7 @@ from qgrag.errors import InputError
 
 KINDS = {
     "pairs": "queries with texts that answer them and texts that do not, to fine-tune an embedding model",
+    "evidence": "pools of candidates of each question, to train the model by which auto chooses",
     "rewards": "subgraphs of each question with how much each helped, to train the reward model",
 }
 
@@ -15,7 +16,7 @@ USAGE = """usage: qgrag data {{{names}}} INDEX --out FOLDER [options]
 
 {kinds}
 
-Each writes train.jsonl, val.jsonl and test.jsonl. See qgrag data pairs --help, qgrag data rewards --help.
+Each writes a file for training, one for validation and one for tests. See qgrag data KIND --help.
 """
 
 

@@ -1,6 +1,5 @@
 """`qgrag data rewards`: subgraphs of each question, labelled with how much each helps, to train the reward model."""
 
-import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,11 +18,11 @@ from qgrag.llm.config import LLMConfig
 from qgrag.retrieval.methods.qmkgf.retriever import QMKGFConfig
 from qgrag.training.bridge_questions import bridge_questions
 from qgrag.training.gold_pairs import (
-    GoldQuestion,
     document_groups,
     pairs_of_index,
     question_groups,
     questions_of_pairs,
+    sampled,
 )
 from qgrag.training.reward_examples import best_shares, write_rewards
 from qgrag.training.reward_labels import label_by_judge, label_by_utility, subgraph_candidates
@@ -96,11 +95,6 @@ def run(arguments: Sequence[str]) -> int:
     console.print(f"most useful: {shares or 'none'}", highlight=False)
     write_parts(console, args, split_parts(console, args, examples), write_rewards)
     return 0
-
-
-def sampled(questions: Sequence[GoldQuestion], count: int, seed: int) -> list[GoldQuestion]:
-    """`count` of the questions, drawn by seed, or all of them in their order."""
-    return random.Random(seed).sample(questions, count) if len(questions) > count else list(questions)
 
 
 def load_judge(args: Namespace) -> SubgraphJudge:

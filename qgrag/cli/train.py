@@ -1,4 +1,4 @@
-"""`qgrag train`: the same as `python train/embedding.py` and `python train/reward.py`."""
+"""`qgrag train`: the same as `python train/embedding.py` and its neighbours."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -8,10 +8,11 @@ from qgrag.errors import InputError
 
 MODULES = {
     "embedding": "fine-tune an embedding model on pairs (see qgrag data pairs)",
+    "evidence": "train the model by which auto chooses from all retrievers' candidates (see qgrag data evidence)",
     "reward": "train the reward model that chooses among subgraphs (see qgrag data rewards)",
 }
 
-USAGE = """usage: qgrag train {{embedding,reward}} {{fit,validate,test}} [options]
+USAGE = """usage: qgrag train {{embedding,evidence,reward}} {{fit,validate,test}} [options]
 
 {modules}
 

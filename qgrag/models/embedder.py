@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -53,6 +53,19 @@ class EmbedderConfig:
     def __post_init__(self) -> None:
         if self.batch_size < 1:
             raise ConfigError(f"embedder.batch_size must be at least 1, not {self.batch_size}")
+
+
+@dataclass(frozen=True)
+class TokenStates:
+    """States of the tokens of B texts, special tokens left out.
+
+    Args:
+        vectors: float32 [B, L, d], L2-normalised; 0 in the padding.
+        mask: bool [B, L], True for a token.
+    """
+
+    vectors: Tensor
+    mask: Tensor
 
 
 class Embedder(Protocol):
@@ -155,6 +168,24 @@ class LocalEmbedder:
                 room,
                 self.name,
             )
+
+    def encode_query_tokens(self, queries: Sequence[str], max_tokens: int = 64) -> TokenStates:
+        """States of the tokens of each query before pooling, its prompt included, on the CPU.
+
+        Args:
+            queries: B texts.
+            max_tokens: tokens kept of each.
+        """
+        texts = [self.config.query_prompt + query for query in queries]
+        found: Any = self._model.encode(
+            texts, batch_size=self.config.batch_size, output_value="token_embeddings", show_progress_bar=False
+        )
+        special = self._model.tokenizer.num_special_tokens_to_add() // 2
+        rows = [states[special : len(states) - special][:max_tokens].float().cpu() for states in found]
+        vectors = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True) if rows else torch.empty(0, 0, self.dimension)
+        lengths = torch.tensor([len(row) for row in rows], dtype=torch.long)
+        mask = torch.arange(vectors.shape[1]) < lengths.unsqueeze(1)
+        return TokenStates(torch.nn.functional.normalize(vectors, dim=-1), mask)
 
     def _windows(self, texts: Sequence[str]) -> tuple[list[str], Tensor]:
         """Windows of all texts in order, and the index of the text that each belongs to."""

@@ -83,9 +83,13 @@ class EvidenceInputs:
     items: Tensor | None = None
     item_mask: Tensor | None = None
 
-    def with_candidate(self, candidate: Tensor) -> "EvidenceInputs":
-        """The same with other features of the candidates."""
-        return replace(self, candidate=candidate)
+    def with_text(self, tokens: Tensor, token_mask: Tensor, items: Tensor, item_mask: Tensor) -> "EvidenceInputs":
+        """The same with the states of the question's tokens and the candidates' sentences."""
+        return replace(self, tokens=tokens, token_mask=token_mask, items=items, item_mask=item_mask)
+
+    def with_candidate(self, candidate: Tensor, question: Tensor | None = None) -> "EvidenceInputs":
+        """The same with other features of the candidates, and of the question where given."""
+        return replace(self, candidate=candidate, question=self.question if question is None else question)
 
 
 class SentenceAttention(nn.Module):

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from qgrag.retrieval.base import Ranking, Retriever
     from qgrag.retrieval.evidence.explain import explain
     from qgrag.retrieval.linking.linker import EntityLinkerConfig
+    from qgrag.retrieval.methods.auto.retriever import AutoConfig, AutoRetriever
     from qgrag.retrieval.methods.bm25 import BM25Retriever
     from qgrag.retrieval.methods.d2q import D2QConfig, D2QMinusRetriever, D2QRetriever
     from qgrag.retrieval.methods.dual.retriever import DualConfig, DualRetriever
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from qgrag.retrieval.methods.kg import KGConfig, KGRetriever
     from qgrag.retrieval.methods.llm_only import LLMOnlyRetriever
     from qgrag.retrieval.methods.naive import NaiveRetriever
+    from qgrag.retrieval.methods.ppr import PPRConfig, PPRRetriever
     from qgrag.retrieval.methods.qcg import QCGConfig, QCGRetriever
     from qgrag.retrieval.methods.qmkgf.retriever import QMKGFConfig, QMKGFRetriever
     from qgrag.retrieval.methods.rerank import RerankConfig, RerankRetriever
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from qgrag.retrieval.results import Hit, RetrievalResult
 
 __all__ = [
+    "AutoConfig",
+    "AutoRetriever",
     "BM25Retriever",
     "D2QConfig",
     "D2QMinusRetriever",
@@ -42,6 +46,8 @@ __all__ = [
     "KGRetriever",
     "LLMOnlyRetriever",
     "NaiveRetriever",
+    "PPRConfig",
+    "PPRRetriever",
     "QCGConfig",
     "QCGRetriever",
     "QMKGFConfig",
@@ -62,6 +68,7 @@ __getattr__ = lazy_names(
         "base": ["Ranking", "Retriever"],
         "evidence.explain": ["explain"],
         "linking.linker": ["EntityLinkerConfig"],
+        "methods.auto.retriever": ["AutoConfig", "AutoRetriever"],
         "methods.bm25": ["BM25Retriever"],
         "methods.d2q": ["D2QConfig", "D2QMinusRetriever", "D2QRetriever"],
         "methods.dual.retriever": ["DualConfig", "DualRetriever"],
@@ -71,6 +78,7 @@ __getattr__ = lazy_names(
         "methods.kg": ["KGConfig", "KGRetriever"],
         "methods.llm_only": ["LLMOnlyRetriever"],
         "methods.naive": ["NaiveRetriever"],
+        "methods.ppr": ["PPRConfig", "PPRRetriever"],
         "methods.qcg": ["QCGConfig", "QCGRetriever"],
         "methods.qmkgf.retriever": ["QMKGFConfig", "QMKGFRetriever"],
         "methods.rerank": ["RerankConfig", "RerankRetriever"],

@@ -198,3 +198,8 @@ def check_gold(question: GoldQuestion, known: Collection[str]) -> None:
     if missing or not question.documents:
         what = f"document {missing[0]!r}, which the index lacks" if missing else "no gold document"
         raise InputError(f"question {question.text!r} has {what}")
+
+
+def sampled(questions: Sequence[GoldQuestion], count: int, seed: int) -> list[GoldQuestion]:
+    """`count` of the questions, drawn by seed, or all of them in their order."""
+    return random.Random(seed).sample(questions, count) if len(questions) > count else list(questions)

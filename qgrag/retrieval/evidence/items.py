@@ -234,3 +234,38 @@ class RerankItem(Item):
     first: str
     rank: int
     score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution(Part):
+    """One feature's part in a candidate's score.
+
+    Args:
+        feature: its name.
+        value: gradient of the logit times the feature's distance from its mean over the training pools.
+    """
+
+    feature: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonItem(Item):
+    """Why the evidence model ranks a hit where it does (`auto`).
+
+    Args:
+        probability: that the hit is evidence, by the model.
+        sentences: of the hit, the nearest to the question first.
+        contributions: the features that moved its score most; empty beyond the hits that are asked about.
+    """
+
+    kind = "reason"
+    probability: float
+    sentences: tuple[str, ...]
+    contributions: tuple[Contribution, ...]
+
+    @property
+    def line(self) -> str:
+        moved = ", ".join(f"{c.feature} {c.value:+.2f}" for c in self.contributions[:4])
+        told = f": {shortened(self.sentences[0])}" if self.sentences else ""
+        return f"evidence with probability {self.probability:.2f}" + (f" ({moved})" if moved else "") + told

@@ -15,12 +15,14 @@ from qgrag.retrieval.evidence.items import (
     DescriptionItem,
     PathItem,
     QuestionNodeItem,
+    ReasonItem,
     RerankItem,
     SearchItem,
     TripleItem,
     VoteItem,
 )
 from qgrag.retrieval.evidence.records import (
+    AutoEvidence,
     D2QEvidence,
     DualEvidence,
     EnsembleEvidence,
@@ -39,6 +41,7 @@ ITEMS: dict[str, type[Item]] = {
     "search": SearchItem,
     "vote": VoteItem,
     "rerank": RerankItem,
+    "reason": ReasonItem,
 }
 RECORDS: tuple[type[Evidence], ...] = (
     Evidence,
@@ -49,6 +52,7 @@ RECORDS: tuple[type[Evidence], ...] = (
     FGEvidence,
     QMKGFEvidence,
     EnsembleEvidence,
+    AutoEvidence,
 )
 COMMON = frozenset({"fallback", "context"})
 

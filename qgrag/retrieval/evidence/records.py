@@ -182,3 +182,16 @@ class EnsembleEvidence(Evidence):
     """
 
     members: Mapping[str, Evidence]
+
+
+@dataclass(frozen=True, slots=True)
+class AutoEvidence(EnsembleEvidence):
+    """`auto`.
+
+    Args:
+        pool: number of candidates that the evidence model chose from.
+        left_out: members that the index cannot serve, or that the configuration leaves out.
+    """
+
+    pool: int
+    left_out: tuple[str, ...]

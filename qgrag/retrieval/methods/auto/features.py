@@ -45,6 +45,7 @@ ENTITY_FEATURES = (
     "title mentioned in a top",
     "mentions a top's title",
 )
+MEMBER_QUESTION_FEATURES = ("serves", "fell back", "agrees", "margin")
 PAIR_FEATURES = ("cosine", "rare entities shared", "title mentioned there", "mentions its title", "terms added")
 
 
@@ -79,7 +80,7 @@ def feature_names(members: Sequence[str]) -> list[str]:
 
 def question_names(members: Sequence[str]) -> list[str]:
     """Names of the columns of `Features.question`."""
-    per_member = [f"{m}: {name}" for m in members for name in ("serves", "fell back", "agrees", "margin")]
+    per_member = [f"{m}: {name}" for m in members for name in MEMBER_QUESTION_FEATURES]
     return [*per_member, "terms", "entities linked", "best cosine", "best coverage", "pool"]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,14 +14,15 @@ from qgrag.errors import ConfigError, MissingComponentError
 from qgrag.graph import Ragged
 from qgrag.graph.segments import top_pairs
 from qgrag.index.reader import Index
+from qgrag.models.embedder import TokenStates
 from qgrag.models.evidence import EvidenceInputs
 from qgrag.models.evidence_checkpoint import EvidenceCheckpoint, default_evidence_model, read_evidence_model
 from qgrag.retrieval.base import Ranking, Retriever
 from qgrag.retrieval.evidence.base import Evidence, Item
-from qgrag.retrieval.evidence.items import VoteItem
+from qgrag.retrieval.evidence.items import Contribution, ReasonItem, VoteItem
+from qgrag.retrieval.evidence.records import AutoEvidence
 from qgrag.retrieval.linking.linker import EntityLinker, EntityLinkerConfig
-from qgrag.retrieval.methods.auto.evidence import AutoEvidence, Contribution, ReasonItem
-from qgrag.retrieval.methods.auto.features import Features, feature_names, make_features
+from qgrag.retrieval.methods.auto.features import feature_names, make_features
 from qgrag.retrieval.methods.auto.items import SentenceItems, sentence_items
 from qgrag.retrieval.methods.auto.pool import Pool, gather_pool
 from qgrag.retrieval.methods.auto.tables import Tables
@@ -113,15 +115,18 @@ class AutoRetriever(Retriever):
             linked = link(self._linker, self.index, queries[rows])
             items = sentence_items(self.tables, part, vectors[rows])
             features = make_features(self.tables, part, queries[rows], vectors[rows], linked, items)
-            found, told = self._weigh(features, part, items, top_k)
+            inputs = features.inputs()
+            if self.checkpoint.model.config.text == "attention":
+                states = token_states(self.index, queries[rows])
+                inputs = inputs.with_text(states.vectors, states.mask, items.vectors, items.mask)
+            found, told = self._weigh(inputs, part, items, top_k)
             logits.append(found)
             reasons += told
         return pool, torch.cat(logits) if logits else pool.chunks.new_empty(0, 0).float(), reasons
 
     def _weigh(
-        self, features: Features, pool: Pool, items: SentenceItems, top_k: int
+        self, inputs: EvidenceInputs, pool: Pool, items: SentenceItems, top_k: int
     ) -> tuple[Tensor, list[dict[int, ReasonItem]]]:
-        inputs = features.inputs()
         with torch.no_grad():
             logits = self.checkpoint.model(inputs)
         k = min(top_k, logits.shape[1])
@@ -144,7 +149,7 @@ class AutoRetriever(Retriever):
         return logits, told
 
     def _contributions(self, inputs: EvidenceInputs, order: Tensor) -> list[list[tuple[Contribution, ...]]]:
-        """Gradient times input of the features of each candidate in `order`, int64 [B, R]: one backward pass per rank."""
+        """Gradient times input of the features of each candidate in `order`, int64 [B, R]; a backward pass per rank."""
         told: list[list[tuple[Contribution, ...]]] = [[] for _ in range(len(order))]
         model = self.checkpoint.model
         for rank in range(order.shape[1]):
@@ -231,6 +236,21 @@ def rank_members(
 ) -> list[Ranking | None]:
     """The first `depth` chunks of each member; None for one that is not there."""
     return [None if member is None else member.rank(queries, vectors, depth) for member in members.values()]
+
+
+def token_states(index: Index, queries: Sequence[str]) -> TokenStates:
+    """States of the questions' tokens.
+
+    Raises:
+        ConfigError: the index's embedding model gives none, such as one behind an endpoint.
+    """
+    embedder: Any = index.embedder
+    if not hasattr(embedder, "encode_query_tokens"):
+        raise ConfigError(
+            f"the evidence model reads token states, which {index.embedder.name!r} does not give; take a model "
+            "that was trained with text: none"
+        )
+    return embedder.encode_query_tokens(queries)  # type: ignore[no-any-return]
 
 
 def link(linker: EntityLinker | None, index: Index, queries: Sequence[str]) -> Ragged | None:
