@@ -24,7 +24,7 @@ from qgrag.training.gold_pairs import (
 )
 from qgrag.training.splits import split_by_group
 
-EXAMPLES = """The candidates that the members of auto find for each question, with their features and which of them are gold,
+EXAMPLES = """The candidates that the members of auto find for each question, with their features, and which are gold,
 as train.safetensors, val.safetensors and test.safetensors.
 
   qgrag data evidence my-index --out ev                             the index's own questions: no labels are needed

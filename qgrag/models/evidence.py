@@ -7,8 +7,8 @@ Layers of attention among the candidates of a pool then let a second hop be scor
 from what one candidate says beside another.
 """
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -35,9 +35,9 @@ class EvidenceConfig:
         dropout: of states and attention.
     """
 
-    candidate_features: int
-    question_features: int
-    pair_features: int
+    candidate_features: int = 1
+    question_features: int = 1
+    pair_features: int = 1
     text: Literal["attention", "none"] = "attention"
     dimension: int = 384
     heads: int = 8
@@ -59,8 +59,7 @@ class EvidenceConfig:
             raise ConfigError(f"evidence.width ({self.width}) must be a multiple of pool_heads ({self.pool_heads})")
 
 
-@dataclass(frozen=True)
-class EvidenceInputs:
+class EvidenceInputs(NamedTuple):
     """What the model reads of B questions with K candidates each.
 
     Args:
@@ -85,11 +84,11 @@ class EvidenceInputs:
 
     def with_text(self, tokens: Tensor, token_mask: Tensor, items: Tensor, item_mask: Tensor) -> "EvidenceInputs":
         """The same with the states of the question's tokens and the candidates' sentences."""
-        return replace(self, tokens=tokens, token_mask=token_mask, items=items, item_mask=item_mask)
+        return self._replace(tokens=tokens, token_mask=token_mask, items=items, item_mask=item_mask)
 
     def with_candidate(self, candidate: Tensor, question: Tensor | None = None) -> "EvidenceInputs":
         """The same with other features of the candidates, and of the question where given."""
-        return replace(self, candidate=candidate, question=self.question if question is None else question)
+        return self._replace(candidate=candidate, question=self.question if question is None else question)
 
 
 class SentenceAttention(nn.Module):
