@@ -12,8 +12,9 @@ from qgrag.cli.data_arguments import PARTS, add_common_arguments, gold_questions
 from qgrag.cli.parsing import command_parser
 from qgrag.errors import InputError
 from qgrag.index.reader import Index
+from qgrag.retrieval.methods.auto.pool import DEPTH, MEMBERS, SIZE
 from qgrag.training.bridge_questions import bridge_questions
-from qgrag.training.evidence_pools import DEPTH, MEMBERS, SIZE, draw_pools, save_pools
+from qgrag.training.evidence_pools import draw_pools, save_pools
 from qgrag.training.gold_pairs import (
     GoldQuestion,
     document_groups,

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -18,7 +17,6 @@ FORMAT = "qgrag-evidence-model"
 VERSION = 1
 DESCRIPTION_FILE = "evidence.json"
 WEIGHTS_FILE = "model.safetensors"
-DEFAULT_NAME = "evidence-base"
 
 
 @dataclass(frozen=True)
@@ -38,21 +36,6 @@ class EvidenceCheckpoint:
     features: tuple[str, ...]
     depth: int
     size: int
-
-
-def default_evidence_model() -> Path:
-    """Folder of the evidence model that comes with the package.
-
-    Raises:
-        ModelNotFoundError: this installation carries none; the message says how to train one.
-    """
-    folder = Path(str(files("qgrag"))) / "checkpoints" / DEFAULT_NAME
-    if not (folder / DESCRIPTION_FILE).is_file():
-        raise ModelNotFoundError(
-            f"{folder}: this installation carries no evidence model; train one with qgrag train evidence "
-            "(docs/guides/adapt.md) and name its folder as auto.model"
-        )
-    return folder
 
 
 def write_evidence_model(folder: Path, checkpoint: EvidenceCheckpoint) -> None:

@@ -17,16 +17,13 @@ from qgrag.progress import progress
 from qgrag.retrieval.linking.linker import EntityLinker
 from qgrag.retrieval.methods.auto.features import feature_names, make_features
 from qgrag.retrieval.methods.auto.items import sentence_items
-from qgrag.retrieval.methods.auto.pool import Pool, gather_pool
+from qgrag.retrieval.methods.auto.pool import DEPTH, MEMBERS, SIZE, Pool, gather_pool
 from qgrag.retrieval.methods.auto.retriever import link, load_members, rank_members, token_states
 from qgrag.retrieval.methods.auto.tables import Tables
 from qgrag.training.gold_pairs import GoldQuestion
 
 FORMAT = "qgrag-evidence-pools"
-MEMBERS = ("bm25", "naive", "qcg", "dual", "ppr")
-"""The retrievers whose rankings make a pool. `fg` and `qmkgf` take most of the time of a pool that has them too."""
-
-DEPTH, SIZE, BLOCK = 20, 64, 32
+BLOCK = 32
 LIMIT = 1000.0
 """Features are kept in float16, and cut off here."""
 

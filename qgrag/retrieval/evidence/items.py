@@ -254,13 +254,13 @@ class ReasonItem(Item):
     """Why the evidence model ranks a hit where it does (`auto`).
 
     Args:
-        probability: that the hit is evidence, by the model.
+        probability: that the hit is evidence, by the model; None where no model was asked and reciprocal ranks decide.
         sentences: of the hit, the nearest to the question first.
         contributions: the features that moved its score most; empty beyond the hits that are asked about.
     """
 
     kind = "reason"
-    probability: float
+    probability: float | None
     sentences: tuple[str, ...]
     contributions: tuple[Contribution, ...]
 
@@ -268,4 +268,6 @@ class ReasonItem(Item):
     def line(self) -> str:
         moved = ", ".join(f"{c.feature} {c.value:+.2f}" for c in self.contributions[:4])
         told = f": {shortened(self.sentences[0])}" if self.sentences else ""
+        if self.probability is None:
+            return f"by reciprocal ranks{told}"
         return f"evidence with probability {self.probability:.2f}" + (f" ({moved})" if moved else "") + told

@@ -9,7 +9,7 @@ from torch import Tensor
 from qgrag.graph import Ragged
 from qgrag.models.evidence import EvidenceInputs
 from qgrag.retrieval.methods.auto.items import SentenceItems
-from qgrag.retrieval.methods.auto.pool import FUSION_CONSTANT, Pool
+from qgrag.retrieval.methods.auto.pool import Pool
 from qgrag.retrieval.methods.auto.tables import QueryTerms, Tables, query_terms
 
 TOP = 4
@@ -184,10 +184,9 @@ def _added(holds: Tensor, weight: Tensor) -> Tensor:
 
 def _pool_features(pool: Pool, cosine: Tensor, bm25: Tensor) -> list[Tensor]:
     inside = pool.place >= 0
-    fused = (1 / (FUSION_CONSTANT + 1 + pool.place.float())).masked_fill(~inside, 0).sum(-1)
     best = (1 / (1 + pool.place.float())).masked_fill(~inside, 0).amax(-1)
     highest = bm25.amax(1, keepdim=True).clamp(min=1e-6) if bm25.shape[1] else bm25
-    return [inside.float().sum(-1), fused, best, cosine, torch.log1p(bm25), bm25 / highest]
+    return [inside.float().sum(-1), pool.fused, best, cosine, torch.log1p(bm25), bm25 / highest]
 
 
 def _bm25(tables: Tables, pool: Pool, queries: Sequence[str]) -> Tensor:

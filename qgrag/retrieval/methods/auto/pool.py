@@ -44,9 +44,21 @@ class Pool:
         )
 
     @property
+    def fused(self) -> Tensor:
+        """Sum of each candidate's reciprocal ranks (Cormack et al. 2009), float32 [B, K]."""
+        return (1 / (FUSION_CONSTANT + 1 + self.place.float())).masked_fill(self.place < 0, 0).sum(-1)
+
+    @property
     def mask(self) -> Tensor:
         """Whether a column holds a candidate, bool [B, K]."""
         return self.chunks >= 0
+
+
+MEMBERS = ("bm25", "naive", "qcg", "dual", "ppr")
+"""The retrievers whose rankings make a pool. `fg` and `qmkgf` take most of the time of a pool that has them too."""
+
+DEPTH, SIZE = 20, 64
+"""Chunks taken of each member, and candidates per pool, at most."""
 
 
 def gather_pool(rankings: Sequence[Ranking | None], num_queries: int, num_chunks: int, size: int) -> Pool:

@@ -1,4 +1,4 @@
-"""`auto`: what several retrievers find is pooled, and the evidence model chooses from the pool."""
+"""`auto`: what several retrievers find is pooled; reciprocal ranks or an evidence model choose from the pool."""
 
 import logging
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from qgrag.graph.segments import top_pairs
 from qgrag.index.reader import Index
 from qgrag.models.embedder import TokenStates
 from qgrag.models.evidence import EvidenceInputs
-from qgrag.models.evidence_checkpoint import EvidenceCheckpoint, default_evidence_model, read_evidence_model
+from qgrag.models.evidence_checkpoint import EvidenceCheckpoint, read_evidence_model
 from qgrag.retrieval.base import Ranking, Retriever
 from qgrag.retrieval.evidence.base import Evidence, Item
 from qgrag.retrieval.evidence.items import Contribution, ReasonItem, VoteItem
@@ -24,7 +24,7 @@ from qgrag.retrieval.evidence.records import AutoEvidence
 from qgrag.retrieval.linking.linker import EntityLinker, EntityLinkerConfig
 from qgrag.retrieval.methods.auto.features import feature_names, make_features
 from qgrag.retrieval.methods.auto.items import SentenceItems, sentence_items
-from qgrag.retrieval.methods.auto.pool import Pool, gather_pool
+from qgrag.retrieval.methods.auto.pool import DEPTH, MEMBERS, SIZE, Pool, gather_pool
 from qgrag.retrieval.methods.auto.tables import Tables
 
 logger = logging.getLogger(__name__)
@@ -36,8 +36,9 @@ CONTRIBUTIONS = 6
 @dataclass(frozen=True)
 class AutoConfig:
     """Args:
-    model: folder of an evidence model that `qgrag train evidence` wrote; empty takes the one of the package.
-    members: retrievers that make the pool, among those that the model knows; empty takes all of them.
+    model: folder of an evidence model that `qgrag train evidence` wrote; empty orders the pool by reciprocal ranks.
+    members: retrievers that make the pool, among those that the model knows; empty takes all of them, and without a
+        model those of `MEMBERS`.
     reasons: hits of each question whose features are weighed; each costs one backward pass.
     block: questions scored at once; bounds memory to about 20 MiB per question.
     linking: how names become entities.
@@ -58,9 +59,9 @@ class AutoRetriever(Retriever):
     """The retriever to begin with on any corpus: it needs no choice of a method.
 
     Candidates come from all members that the index can serve; where it lacks a graph, from those that are left. The
-    evidence model sees them together, so that a second hop is scored given the first. Scores are logits of 'this is
-    evidence'. A hit's evidence is the place that each member gave it, with the member's own evidence, and the model's
-    reasons.
+    evidence model sees them together, so that a second hop is scored given the first; its scores are logits of 'this
+    is evidence'. Without a model, scores are sums of reciprocal ranks. A hit's evidence is the place that each member
+    gave it, with the member's own evidence, and the sentences and features that speak for it.
 
     Args:
         index: what is searched.
@@ -72,14 +73,10 @@ class AutoRetriever(Retriever):
     def __init__(self, index: Index, config: AutoConfig | None = None) -> None:
         super().__init__(index)
         self.config = config or AutoConfig()
-        folder = Path(self.config.model) if self.config.model else default_evidence_model()
-        self.checkpoint: EvidenceCheckpoint = read_evidence_model(folder)
-        if feature_names(self.checkpoint.members) != list(self.checkpoint.features):
-            raise ConfigError(
-                f"{folder}: was trained on other features than this version computes; train it again "
-                "(qgrag data evidence, then qgrag train evidence)"
-            )
-        self.members = load_members(index, self.checkpoint.members, self.config.members)
+        self.checkpoint = _load_model(Path(self.config.model)) if self.config.model else None
+        known = self.checkpoint.members if self.checkpoint else self.config.members or MEMBERS
+        self.depth, self.size = (self.checkpoint.depth, self.checkpoint.size) if self.checkpoint else (DEPTH, SIZE)
+        self.members = load_members(index, known, self.config.members)
         self.tables = Tables(index)
 
     @property
@@ -93,77 +90,70 @@ class AutoRetriever(Retriever):
 
     def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
         assert vectors is not None
-        rankings = rank_members(self.members, queries, vectors, max(self.checkpoint.depth, top_k))
-        pool, logits, reasons = self._score(rankings, queries, vectors, top_k)
+        rankings = rank_members(self.members, queries, vectors, max(self.depth, top_k))
+        pool, scored, reasons = self._score(rankings, queries, vectors, top_k)
         query, column = pool.mask.nonzero().unbind(1)
-        chunks, scores = top_pairs(query, pool.chunks[query, column], logits[query, column], len(queries), top_k)
+        chunks, scores = top_pairs(query, pool.chunks[query, column], scored[query, column], len(queries), top_k)
         width = int((chunks >= 0).sum(1).max()) if len(chunks) else 0
         chunks, scores = chunks[:, :width], scores[:, :width]
         evidence = [self._record(rankings, pool, b) for b in range(len(queries))]
         return Ranking(chunks, scores, evidence, self._brought(rankings, chunks, reasons))
 
+    @torch.no_grad()
     def _score(
         self, rankings: Sequence[Ranking | None], queries: Sequence[str], vectors: Tensor, top_k: int
     ) -> tuple[Pool, Tensor, list[dict[int, ReasonItem]]]:
-        """The pool, the logit of each candidate, float32 [B, K], and the reasons for each of the first `top_k`."""
-        size = max(self.checkpoint.size, top_k)
-        pool = gather_pool(rankings, len(queries), self.tables.num_chunks, size)
-        logits, reasons = [], []
+        """The pool, the score of each candidate, float32 [B, K], and the reasons for each of the first `top_k`."""
+        pool = gather_pool(rankings, len(queries), self.tables.num_chunks, max(self.size, top_k))
+        scores, reasons = [], []
         for start in range(0, len(queries), self.config.block):
             rows = slice(start, start + self.config.block)
             part = pool.rows(rows)
-            linked = link(self._linker, self.index, queries[rows])
             items = sentence_items(self.tables, part, vectors[rows])
-            features = make_features(self.tables, part, queries[rows], vectors[rows], linked, items)
-            inputs = features.inputs()
-            if self.checkpoint.model.config.text == "attention":
-                states = token_states(self.index, queries[rows])
-                inputs = inputs.with_text(states.vectors, states.mask, items.vectors, items.mask)
-            found, told = self._weigh(inputs, part, items, top_k)
-            logits.append(found)
-            reasons += told
-        return pool, torch.cat(logits) if logits else pool.chunks.new_empty(0, 0).float(), reasons
+            if self.checkpoint is None:
+                found, chance, moved = part.fused.masked_fill(~part.mask, -torch.inf), None, None
+                order = found.topk(min(top_k, found.shape[1]), dim=1).indices
+            else:
+                inputs = self._inputs(part, items, queries[rows], vectors[rows])
+                found = self.checkpoint.model(inputs)
+                order = found.topk(min(top_k, found.shape[1]), dim=1).indices
+                chance, moved = (
+                    found.sigmoid(),
+                    _contributions(self.checkpoint, inputs, order[:, : self.config.reasons]),
+                )
+            scores.append(found)
+            reasons += self._reasons(part, items, order, chance, moved)
+        return pool, torch.cat(scores) if scores else vectors.new_empty(0, 0), reasons
 
-    def _weigh(
-        self, inputs: EvidenceInputs, pool: Pool, items: SentenceItems, top_k: int
-    ) -> tuple[Tensor, list[dict[int, ReasonItem]]]:
-        with torch.no_grad():
-            logits = self.checkpoint.model(inputs)
-        k = min(top_k, logits.shape[1])
-        order = logits.topk(k, dim=1).indices
-        moved = self._contributions(inputs, order[:, : self.config.reasons])
-        chance = logits.sigmoid()
+    def _inputs(self, pool: Pool, items: SentenceItems, queries: Sequence[str], vectors: Tensor) -> EvidenceInputs:
+        """What the model reads of a block of pools."""
+        assert self.checkpoint is not None
+        linked = link(self._linker, self.index, queries)
+        inputs = make_features(self.tables, pool, queries, vectors, linked, items).inputs()
+        if self.checkpoint.model.config.text == "none":
+            return inputs
+        states = token_states(self.index, queries)
+        return inputs.with_text(states.vectors, states.mask, items.vectors, items.mask)
+
+    def _reasons(
+        self,
+        pool: Pool,
+        items: SentenceItems,
+        order: Tensor,
+        chance: Tensor | None,
+        moved: Sequence[Sequence[tuple[Contribution, ...]]] | None,
+    ) -> list[dict[int, ReasonItem]]:
+        """Of each question the reasons of the candidates in `order`, int64 [B, k], by chunk."""
         told: list[dict[int, ReasonItem]] = []
         for b, row in enumerate(order.tolist()):
-            told.append(
-                {
-                    int(pool.chunks[b, column]): ReasonItem(
-                        float(chance[b, column]),
-                        self._sentences(items, b, column),
-                        moved[b][place] if place < len(moved[b]) else (),
-                    )
-                    for place, column in enumerate(row)
-                    if pool.chunks[b, column] >= 0
-                }
-            )
-        return logits, told
-
-    def _contributions(self, inputs: EvidenceInputs, order: Tensor) -> list[list[tuple[Contribution, ...]]]:
-        """Gradient times input of the features of each candidate in `order`, int64 [B, R]; a backward pass per rank."""
-        told: list[list[tuple[Contribution, ...]]] = [[] for _ in range(len(order))]
-        model = self.checkpoint.model
-        for rank in range(order.shape[1]):
-            candidate = inputs.candidate.detach().requires_grad_()
-            with torch.enable_grad():
-                logits = model(inputs.with_candidate(candidate))
-                logits.gather(1, order[:, rank : rank + 1]).sum().backward()
-            rows = torch.arange(len(order), device=order.device)
-            assert candidate.grad is not None
-            part = (candidate.grad * (candidate.detach() - model.mean))[rows, order[:, rank]]
-            _, best = part.abs().topk(min(CONTRIBUTIONS, part.shape[1]), dim=1)
-            for b, columns in enumerate(best.tolist()):
-                names = self.checkpoint.features
-                told[b].append(tuple(Contribution(names[c], float(part[b, c])) for c in columns))
+            own: dict[int, ReasonItem] = {}
+            for place, column in enumerate(row):
+                chunk = int(pool.chunks[b, column])
+                if chunk >= 0:
+                    weighed = moved[b][place] if moved and place < len(moved[b]) else ()
+                    probability = None if chance is None else float(chance[b, column])
+                    own[chunk] = ReasonItem(probability, self._sentences(items, b, column), weighed)
+            told.append(own)
         return told
 
     def _sentences(self, items: SentenceItems, query: int, column: int) -> tuple[str, ...]:
@@ -201,6 +191,34 @@ class AutoRetriever(Retriever):
                         own[chunk].append(VoteItem(name, place[query][chunk] + 1, tuple(told)))
             brought.append(own)
         return brought
+
+
+def _load_model(folder: Path) -> EvidenceCheckpoint:
+    checkpoint = read_evidence_model(folder)
+    if feature_names(checkpoint.members) != list(checkpoint.features):
+        raise ConfigError(
+            f"{folder}: was trained on other features than this version computes; train it again "
+            "(qgrag data evidence, then qgrag train evidence)"
+        )
+    return checkpoint
+
+
+def _contributions(
+    checkpoint: EvidenceCheckpoint, inputs: EvidenceInputs, order: Tensor
+) -> list[list[tuple[Contribution, ...]]]:
+    """Gradient times input of the features of each candidate in `order`, int64 [B, R]; one backward pass per rank."""
+    told: list[list[tuple[Contribution, ...]]] = [[] for _ in range(len(order))]
+    rows = torch.arange(len(order), device=order.device)
+    for rank in range(order.shape[1]):
+        candidate = inputs.candidate.detach().requires_grad_()
+        with torch.enable_grad():
+            logits = checkpoint.model(inputs.with_candidate(candidate))
+            (slope,) = torch.autograd.grad(logits[rows, order[:, rank]].sum(), candidate)
+        part = (slope * (candidate.detach() - checkpoint.model.mean))[rows, order[:, rank]]
+        best = part.abs().topk(min(CONTRIBUTIONS, part.shape[1]), dim=1).indices
+        for b, columns in enumerate(best.tolist()):
+            told[b].append(tuple(Contribution(checkpoint.features[c], float(part[b, c])) for c in columns))
+    return told
 
 
 def load_members(index: Index, known: Sequence[str], wanted: Sequence[str] = ()) -> dict[str, Retriever | None]:
