@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-GUIDES = ["guides/own-documents", "guides/reward-model", "guides/new-pipeline", "evaluation"]
+GUIDES = ["guides/own-documents", "guides/reward-model", "guides/adapt", "guides/new-pipeline", "evaluation"]
 BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<code>.*?)^```$", re.M | re.S)
 FILE_MARK = "# file: "
 
