@@ -55,6 +55,7 @@ class PPRRetriever(Retriever):
     """Passages by the share of a random walk that they hold."""
 
     name = "ppr"
+    Config = PPRConfig
 
     def __init__(self, index: Index, config: PPRConfig | None = None) -> None:
         super().__init__(index)
@@ -85,8 +86,7 @@ class PPRRetriever(Retriever):
         size = torch.tensor(max(2.0, float(len(self.index.chunks))))
         return (torch.log(1 + size / frequency) / torch.log(1 + size)).float()
 
-    def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
-        assert vectors is not None
+    def rank(self, queries: Sequence[str], vectors: Tensor, top_k: int) -> Ranking:
         links = self._linker.link_queries(queries, self.index.embedder.encode)
         rows = Ragged.from_lists([[link.entity for link in row] for row in links])
         scores = torch.tensor([link.score for row in links for link in row], dtype=torch.float32)

@@ -8,7 +8,7 @@ from torch import Tensor
 from qgrag.graph.segments import top_per_group
 from qgrag.retrieval.methods.auto.pool import Pool
 from qgrag.retrieval.methods.auto.tables import Tables
-from qgrag.retrieval.pair_scores import paired_dots
+from qgrag.retrieval.steps.paired_dots import paired_dots
 
 ITEMS = 8
 """Items per candidate, at most."""

@@ -69,6 +69,7 @@ class AutoRetriever(Retriever):
     """
 
     name = "auto"
+    Config = AutoConfig
 
     def __init__(self, index: Index, config: AutoConfig | None = None) -> None:
         super().__init__(index)
@@ -88,8 +89,7 @@ class AutoRetriever(Retriever):
     def _linker(self) -> EntityLinker | None:
         return EntityLinker(self.index.knowledge_graph, self.config.linking) if self.tables.has_entities else None
 
-    def rank(self, queries: Sequence[str], vectors: Tensor | None, top_k: int) -> Ranking:
-        assert vectors is not None
+    def rank(self, queries: Sequence[str], vectors: Tensor, top_k: int) -> Ranking:
         rankings = rank_members(self.members, queries, vectors, max(self.depth, top_k))
         pool, scored, reasons = self._score(rankings, queries, vectors, top_k)
         query, column = pool.mask.nonzero().unbind(1)
