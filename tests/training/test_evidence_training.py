@@ -96,19 +96,9 @@ def test_a_run_learns_its_pools_and_is_taken_by_auto(
     file = tmp_path / "train.safetensors"
     save_pools(file, pools)
     run = ["train", "evidence", "fit", "--config", str(Path(__file__).parents[2] / "configs/train/evidence.yaml")]
-    run += ["--data.train", f"[{file}]", "--data.val", f"[{file}]", "--data.per_corpus", "16", "--data.batch_size", "8"]
-    run += [
-        "--trainer.max_epochs",
-        "30",
-        "--early_stopping.patience",
-        "30",
-        "--model.optimizer.learning_rate",
-        "0.005",
-        "--trainer.accelerator",
-        "cpu",
-        "--trainer.enable_progress_bar",
-        "false",
-    ]
+    run += ["--data.train", f"[{file}]", "--data.per_corpus", "16", "--data.batch_size", "8"]
+    run += ["--trainer.max_epochs", "30", "--model.optimizer.learning_rate", "0.005", "--trainer.accelerator", "cpu"]
+    run += ["--trainer.enable_progress_bar", "false"]
     assert main([*run, "--model.text", "attention", "--out", str(tmp_path / "run")]) == 0
     checkpoint = read_evidence_model(tmp_path / "run" / "model")
     logits = checkpoint.model(pools.inputs())
