@@ -168,6 +168,9 @@ class EvidenceModel(nn.Module):
         config: shape of the model.
     """
 
+    mean: Tensor
+    deviation: Tensor
+
     def __init__(self, config: EvidenceConfig) -> None:
         super().__init__()
         self.config = c = config

@@ -76,7 +76,10 @@ def read_evidence_model(folder: Path, *, features: Sequence[str] | None = None) 
         raise ConfigError(f"{folder}: cannot be read as an evidence model: {error}") from error
     if not isinstance(plain, dict) or (plain.get("format"), plain.get("version")) != (FORMAT, VERSION):
         raise ConfigError(f"{path}: is no evidence model of version {VERSION}")
-    config = from_plain(EvidenceConfig, plain.get("config"), where=str(path))
+    shape = plain.get("config")
+    if not isinstance(shape, dict):
+        raise ConfigError(f"{path}: config has to hold the model's shape, not {shape!r}")
+    config = from_plain(EvidenceConfig, shape, where=str(path))
     named = {key: plain.get(key) for key in ("members", "features")}
     for key, value in named.items():
         if not isinstance(value, list) or not all(isinstance(name, str) for name in value):

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -81,7 +82,8 @@ class EvidencePools:
     def take(self, rows: Sequence[int]) -> "EvidencePools":
         """Some of the questions."""
         at = torch.tensor(rows, dtype=torch.long)
-        return replace(self, **{name: value[at] for name, value in self.tensors()})
+        taken: dict[str, Any] = {name: value[at] for name, value in self.tensors()}
+        return replace(self, **taken)
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """The fields that are tensors, by name."""
@@ -166,7 +168,7 @@ def draw_pools(
 
 def join_pools(parts: Sequence[EvidencePools]) -> EvidencePools:
     """Questions of several pools of the same members and features, padded to the widest and cut to what is filled."""
-    joined = {name: _joined([getattr(part, name) for part in parts]) for name, _ in parts[0].tensors()}
+    joined: dict[str, Any] = {name: _joined([getattr(part, name) for part in parts]) for name, _ in parts[0].tensors()}
     width = int(joined["mask"].sum(1).max()) if len(joined["mask"]) else 0
     for name in ("candidate", "mask", "gold", "items", "item_mask"):
         if name in joined:

@@ -268,7 +268,8 @@ def token_states(index: Index, queries: Sequence[str]) -> TokenStates:
             f"the evidence model reads token states, which {index.embedder.name!r} does not give; take a model "
             "that was trained with text: none"
         )
-    return embedder.encode_query_tokens(queries)  # type: ignore[no-any-return]
+    states: TokenStates = embedder.encode_query_tokens(queries)
+    return states
 
 
 def link(linker: EntityLinker | None, index: Index, queries: Sequence[str]) -> Ragged | None:
