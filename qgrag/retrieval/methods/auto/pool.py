@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from qgrag.graph.segments import rank_within
 from qgrag.retrieval.base import Ranking
 
 FUSION_CONSTANT = 2.0
@@ -77,13 +78,8 @@ def gather_pool(rankings: Sequence[Ranking | None], num_queries: int, num_chunks
     fused = torch.zeros(len(key), device=device)
     fused.index_add_(0, owner, 1 / (FUSION_CONSTANT + 1 + place.float()))
     row = key // num_chunks
-    order = torch.argsort(fused, descending=True, stable=True)
-    order = order[torch.argsort(row[order], stable=True)]
-    counts = torch.bincount(row, minlength=num_queries)
-    column = torch.empty_like(order)
-    starts = counts.cumsum(0) - counts
-    column[order] = torch.arange(len(order), device=device) - starts[row[order]]
-    width = int(min(size, int(counts.max()) if len(key) else 0))
+    column = rank_within(row, fused, num_queries)
+    width = min(size, int(column.max()) + 1 if len(key) else 0)
     kept = column < width
     chunks = torch.full((num_queries, width), -1, dtype=torch.long, device=device)
     chunks[row[kept], column[kept]] = key[kept] % num_chunks

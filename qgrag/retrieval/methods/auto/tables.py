@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from qgrag.graph import Ragged
-from qgrag.graph.ragged import counts_to_ptr
 from qgrag.index.lexical import LexicalIndex
 from qgrag.index.reader import Index
 from qgrag.index.terms import terms
@@ -17,7 +16,7 @@ from qgrag.index.terms import terms
 def invert(row: Tensor, value: Tensor, num_rows: int) -> Ragged:
     """Pairs (row, value) as ragged rows, values in their order."""
     order = torch.argsort(row, stable=True)
-    return Ragged(value[order], counts_to_ptr(torch.bincount(row, minlength=num_rows)))
+    return Ragged.from_batch(value[order], row[order], num_rows)
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class TermTable:
     @classmethod
     def of(cls, lexical: LexicalIndex) -> "TermTable":
         counts = lexical.ptr.diff()
-        term = torch.repeat_interleave(counts)
+        term = Ragged(lexical.text, lexical.ptr).batch()
         key = torch.sort(term * max(1, lexical.size) + lexical.text.long()).values
         idf = torch.log(1 + (lexical.size - counts + 0.5) / (counts + 0.5))
         return cls(key, max(1, lexical.size), idf.float(), lexical.vocabulary, lexical.tokeniser)
