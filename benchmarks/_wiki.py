@@ -20,9 +20,8 @@ WORD = re.compile(r"\w+")
 
 
 def data_folder() -> Path:
-    """QGRAG_DATA, or shared/data beside the repository."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    return Path(os.environ.get("QGRAG_DATA", beside))
+    """The folder of published data sets: QGRAG_DATA, or `data` in the current folder."""
+    return Path(os.environ.get("QGRAG_DATA", "data"))
 
 
 def cache_folder() -> Path:

@@ -133,7 +133,7 @@ def append_knn(
     from nothing.
 
     Args:
-        graph: the graph before, of K >= ``k`` neighbours a node: ``index`` int64 and ``score`` float32 ``[N, K]``.
+        graph: the graph before, of K >= ``k`` neighbours per node: ``index`` int64 and ``score`` float32 ``[N, K]``.
         x_old: floating ``[N, d]``, its vectors.
         x_new: floating ``[M, d]``, the vectors to add; they get the ids N to N + M - 1.
         k: neighbours wanted, at most the graph's.
@@ -144,7 +144,7 @@ def append_knn(
         The graph of N + M nodes, ``[N + M, k]``.
 
     Raises:
-        ValueError: if the graph does not belong to ``x_old`` or holds fewer than ``k`` neighbours a node, or as
+        ValueError: if the graph does not belong to ``x_old`` or holds fewer than ``k`` neighbours per node, or as
             :func:`knn_graph` does.
     """
     _check(x_old, "x_old", k, memory_mb)
@@ -243,4 +243,4 @@ def _check_graph(graph: KNNGraph, num_nodes: int, k: int) -> None:
     if graph.num_nodes != num_nodes:
         raise ValueError(f"graph has {graph.num_nodes} nodes but {num_nodes} are given")
     if graph.index.size(1) < k:
-        raise ValueError(f"k is {k} but graph holds {graph.index.size(1)} neighbours a node; build it anew with k")
+        raise ValueError(f"k is {k} but graph holds {graph.index.size(1)} neighbours per node; build it anew with k")

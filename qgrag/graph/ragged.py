@@ -38,7 +38,7 @@ class Ragged:
 
     @classmethod
     def from_lists(cls, rows: Iterable[Sequence[int]], device: torch.device | str | None = None) -> "Ragged":
-        """Packs Python lists, one a row."""
+        """Packs Python lists, one per row."""
         lists = [list(row) for row in rows]
         values = torch.tensor([value for row in lists for value in row], dtype=torch.int64, device=device)
         counts = torch.tensor([len(row) for row in lists], dtype=torch.int64, device=device)

@@ -60,7 +60,7 @@ class Index:
             path: the folder given to `qgrag index --out`.
             embedder: in place of the model named in the manifest.
             device: `auto`, or a torch device for the search of vectors.
-            verify: compare the checksums of all files, about a second a gigabyte; sizes are always compared.
+            verify: compare the checksums of all files, about a second per gigabyte; sizes are always compared.
 
         Raises:
             IndexFormatError: no index, a torn, foreign or newer one, or one built with another embedding model.

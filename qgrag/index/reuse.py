@@ -1,4 +1,4 @@
-"""Work done once a text: vectors and extractions are looked up by content before they are made."""
+"""Work done once per text: vectors and extractions are looked up by content before they are made."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,6 @@
 """An evidence model on disk: `evidence.json` says what it is and reads, `model.safetensors` holds its weights."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from qgrag.config import from_plain
 from qgrag.errors import ConfigError, ModelNotFoundError
+from qgrag.files import whole_file
 from qgrag.models.evidence import EvidenceConfig, EvidenceModel
 from qgrag.models.reward import load_weights
 
@@ -51,20 +51,21 @@ def write_evidence_model(folder: Path, checkpoint: EvidenceCheckpoint) -> None:
         "size": checkpoint.size,
     }
     weights = {name: value.detach().cpu().contiguous() for name, value in checkpoint.model.state_dict().items()}
-    save_file(weights, folder / WEIGHTS_FILE)
-    (folder / DESCRIPTION_FILE).write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
+    with whole_file(folder / WEIGHTS_FILE) as aside:
+        save_file(weights, aside)
+    with whole_file(folder / DESCRIPTION_FILE) as aside:
+        aside.write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
 
 
-def read_evidence_model(folder: Path, *, features: Sequence[str] | None = None) -> EvidenceCheckpoint:
+def read_evidence_model(folder: Path) -> EvidenceCheckpoint:
     """Load what `write_evidence_model` wrote, in evaluation mode on the CPU.
 
     Args:
         folder: of the checkpoint.
-        features: names of the columns that are going to be read, where known.
 
     Raises:
         ModelNotFoundError: the folder holds no evidence model.
-        ConfigError: damaged files, weights of another architecture, or a model of other features.
+        ConfigError: damaged files, or weights of another architecture.
     """
     path = folder / DESCRIPTION_FILE
     if not path.is_file():
@@ -89,11 +90,8 @@ def read_evidence_model(folder: Path, *, features: Sequence[str] | None = None) 
         if not isinstance(number, int) or isinstance(number, bool) or number < 1:
             raise ConfigError(f"{path}: {key} has to be a number of at least 1, not {number!r}")
     known = tuple(plain["features"])
-    if len(known) != config.candidate_features or (features is not None and tuple(features) != known):
-        raise ConfigError(
-            f"{path}: was trained on other features than this version computes; train it again "
-            "(qgrag data evidence, then qgrag train evidence)"
-        )
+    if len(known) != config.candidate_features:
+        raise ConfigError(f"{path}: names {len(known)} features for a model of {config.candidate_features}")
     model = EvidenceModel(config)
     load_weights(model, weights, str(folder))
     return EvidenceCheckpoint(model.eval(), tuple(plain["members"]), known, plain["depth"], plain["size"])

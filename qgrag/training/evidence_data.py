@@ -87,11 +87,17 @@ class EvidencePoolData(LightningDataModule):
         return next(pools for role in self.pools.values() for pools in role)
 
     def _check(self) -> None:
+        if not any(self.pools.values()):
+            raise InputError("no file of pools is named; give data.train, or data.test for a test")
         first = self.first
         for role, names in self.named.items():
             for name, pools in zip(names, self.pools[role], strict=True):
-                if (pools.members, pools.features) != (first.members, first.features):
-                    raise InputError(f"{name}: its pools have other members or features than those of the other files")
+                if not len(pools):
+                    raise InputError(f"{name}: holds no question")
+                if _kind(pools) != _kind(first):
+                    raise InputError(
+                        f"{name}: its pools have other members, features, depth, size or texts than the other files'"
+                    )
         if self.pools["train"] and not any((pools.gold > 0).any() for pools in self.pools["train"]):
             raise InputError("data.train: no pool holds a gold document, so there is nothing to learn")
 
@@ -113,6 +119,12 @@ class EvidencePoolData(LightningDataModule):
         trainer = cast(Trainer, self.trainer)
         share = list(range(trainer.global_rank, len(pools), trainer.world_size))
         return DataLoader(share, batch_size=4 * self.batch_size, collate_fn=_Collator(pools))  # type: ignore[arg-type]
+
+
+def _kind(pools: EvidencePools) -> tuple[Any, ...]:
+    """What all files of a run must share."""
+    dimension = pools.items.shape[-1] if pools.items is not None else 0
+    return pools.members, pools.features, pools.depth, pools.size, dimension
 
 
 class _Collator:

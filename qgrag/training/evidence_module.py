@@ -86,7 +86,7 @@ class EvidenceModule(LightningModule):
         if train := data.pools["train"]:
             values = torch.cat([pools.candidate[pools.mask].float() for pools in train])
             self.model.mean.copy_(values.mean(0))
-            self.model.deviation.copy_(values.std(0).clamp(min=1e-2))
+            self.model.deviation.copy_(values.std(0, correction=0).clamp(min=1e-2))
 
     def on_train_batch_start(self, batch: Any, batch_idx: int) -> None:
         seed_step(self)

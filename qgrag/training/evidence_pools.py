@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from qgrag.errors import InputError
+from qgrag.files import whole_file
 from qgrag.index.reader import Index
 from qgrag.models.evidence import EvidenceInputs
 from qgrag.progress import progress
@@ -39,7 +40,7 @@ class EvidencePools:
         question: float32 [N, G].
         mask: bool [N, K].
         gold: int16 [N, K], number of the gold document that a candidate belongs to, from 1; 0 for none.
-        wanted: int16 [N], number of gold documents, in the pool or not.
+        wanted: int16 [N], number of distinct gold documents, in the pool or not.
         members: retrievers that made the pools.
         features: names of the columns of `candidate`.
         depth: chunks taken of each member.
@@ -124,6 +125,7 @@ def draw_pools(
     """
     if not questions:
         raise InputError("there are no questions to draw pools for")
+    members = tuple(dict.fromkeys(members))
     rows_of = chunk_rows(index)
     for question in questions:
         if missing := [name for name in question.documents if name not in rows_of]:
@@ -196,7 +198,8 @@ def save_pools(path: Path, pools: EvidencePools) -> None:
         "depth": str(pools.depth),
         "size": str(pools.size),
     }
-    save_file({name: value.contiguous() for name, value in pools.tensors()}, path, metadata=header)
+    with whole_file(path) as aside:
+        save_file({name: value.contiguous() for name, value in pools.tensors()}, aside, metadata=header)
 
 
 def load_pools(path: Path) -> EvidencePools:
@@ -229,9 +232,15 @@ def load_pools(path: Path) -> EvidencePools:
 def _gold(pool: Pool, questions: Sequence[GoldQuestion], rows_of: dict[str, list[int]]) -> tuple[Tensor, Tensor]:
     gold = torch.zeros(pool.chunks.shape, dtype=torch.int16)
     for b, question in enumerate(questions):
-        number = {row: n for n, name in enumerate(question.documents, start=1) for row in rows_of[name]}
+        number = {row: n for n, rows in enumerate(distinct_gold(question, rows_of), start=1) for row in rows}
         gold[b] = torch.tensor([number.get(chunk, 0) for chunk in pool.chunks[b].tolist()], dtype=torch.int16)
-    return gold, torch.tensor([len(question.documents) for question in questions], dtype=torch.int16)
+    wanted = [len(distinct_gold(question, rows_of)) for question in questions]
+    return gold, torch.tensor(wanted, dtype=torch.int16)
+
+
+def distinct_gold(question: GoldQuestion, rows_of: dict[str, list[int]]) -> list[tuple[int, ...]]:
+    """Rows of the chunks of each gold document; two ids of one text are one document."""
+    return list(dict.fromkeys(tuple(rows_of[name]) for name in question.documents))
 
 
 def _joined(parts: Sequence[Tensor]) -> Tensor:

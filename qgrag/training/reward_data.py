@@ -26,7 +26,7 @@ class SubgraphData(LightningDataModule):
         train: file to train on; of every file, questions whose subgraphs are all equally useful are left out.
         val: file to choose the best weights by.
         test: file for `test`.
-        batch_size: questions a batch of one process.
+        batch_size: questions per batch of one process.
         cache: folder of the vectors of queries and triples, for `encoding: cached`.
         num_workers: processes that make batches.
         seed: of the order.

@@ -10,7 +10,7 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from qgrag.errors import InputError
-from qgrag.retrieval.evidence.base import Evidence, Item, OtherEvidence, OtherItem, Part, json_fields
+from qgrag.retrieval.evidence.base import Evidence, GraphEvidence, Item, OtherEvidence, OtherItem, Part, json_fields
 from qgrag.retrieval.evidence.items import (
     DescriptionItem,
     PathItem,
@@ -45,6 +45,7 @@ ITEMS: dict[str, type[Item]] = {
 }
 RECORDS: tuple[type[Evidence], ...] = (
     Evidence,
+    GraphEvidence,
     D2QEvidence,
     QCGEvidence,
     KGEvidence,

@@ -106,7 +106,8 @@ class PPRRetriever(Retriever):
     def _restart(self, queries: Sequence[str], vectors: Tensor, named: Ragged, scores: Tensor) -> tuple[Ragged, Tensor]:
         """Entities by their links' scores and rarity, and passages by a softmax over hybrid scores."""
         passages = self.index.passages.vectors
-        mixed = standardise(vectors @ passages.T) + standardise(self.index.lexical.scores(queries))
+        dense = (vectors.to(passages.device) @ passages.T).cpu()
+        mixed = standardise(dense) + standardise(self.index.lexical.scores(queries))
         best, near = mixed.topk(min(self.config.passages, mixed.shape[1]), dim=1)
         batch = named.batch()
         weight = scores * self._rarity[named.values]

@@ -22,7 +22,8 @@ SCORE_BYTES = 128 * 2**20
 class QCGConfig:
     """Retrieval on the query-centric graph (QCG-RAG, section 3.4 and appendix B.3).
 
-    The defaults are the ones that measured best; configs/retrieval/qcg-paper.yaml holds the paper's.
+    The defaults are the ones that measured best; configs/retrieval/qcg-lihuaworld.yaml and qcg-multihop-rag.yaml hold
+    the paper's.
 
     Args:
         nodes: n, question nodes retrieved per query, at most.

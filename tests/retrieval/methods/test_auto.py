@@ -121,3 +121,19 @@ def test_an_index_without_graphs_is_served_by_what_is_left(
 def test_members_that_the_model_does_not_know_are_refused(demo_index: Index, model_folder: Path) -> None:
     with pytest.raises(ConfigError, match="not fg"):
         AutoRetriever(demo_index, AutoConfig(model=str(model_folder), members=("bm25", "fg")))
+
+
+def test_a_question_for_which_nothing_is_found_has_no_hit(demo_index: Index, model_folder: Path) -> None:
+    for model in (str(model_folder), ""):
+        auto = AutoRetriever(demo_index, AutoConfig(model=model, members=("bm25",)))
+        (result,) = auto.retrieve(["zzyzx qwfpgj"], top_k=3)
+        assert result.hits == ()
+
+
+def test_a_small_pool_is_scored_alike_beside_a_wide_one(demo_index: Index, model_folder: Path) -> None:
+    auto = AutoRetriever(demo_index, AutoConfig(model=str(model_folder), members=("bm25",)))
+    few = "Karas"
+    (alone,) = auto.retrieve([few], top_k=3)
+    beside = auto.retrieve([few, "Who wrote the music of the film about the famous composer?"], top_k=3)[0]
+    assert [hit.chunk_id for hit in alone.hits] == [hit.chunk_id for hit in beside.hits]
+    assert [hit.score for hit in beside.hits] == pytest.approx([hit.score for hit in alone.hits], rel=1e-4)

@@ -104,33 +104,33 @@ def make_features(
     """
     chunk, mask = pool.chunks.clamp(min=0), pool.mask
     asked = query_terms(queries, tables.chunk_terms)
-    passages = tables.index.passages.vectors[chunk]
+    stored = tables.index.passages.vectors
+    passages = stored[chunk.to(stored.device)].to(vectors.device)
     cosine = (passages * vectors.unsqueeze(1)).sum(-1)
     holds = tables.chunk_terms.holds(asked.ids.unsqueeze(1), pool.chunks.unsqueeze(2))
     covered = (holds * asked.weight.unsqueeze(1)).sum(-1)
     added = _added(holds, asked.weight)
     node_covered, node_columns = _node_features(tables, pool, queries, vectors, passages, items)
     entities, shared, mentions = _entity_features(tables, pool, linked)
-    titles = _title_features(tables, pool, asked, queries)
+    titles = _title_features(tables, pool, asked)
     bm25 = _bm25(tables, pool, queries)
     between = passages @ passages.transpose(1, 2)
-    top = min(TOP, mask.shape[1])
     raw = torch.stack(
         [
             *_pool_features(pool, cosine, bm25),
             covered,
             node_covered,
-            _best_other(added, top),
-            added[:, :, 0] if mask.shape[1] else covered,
+            _best_other(added, mask),
+            added[:, :, 0],
             *titles,
             tables.lengths[chunk],
             *node_columns,
-            between[:, :, 0] if mask.shape[1] else covered,
-            _best_other(between, top),
+            between[:, :, 0],
+            _best_other(between, mask),
             *entities,
-            _best_other(shared, top),
-            _best_other(mentions.transpose(1, 2), top),
-            _best_other(mentions, top),
+            _best_other(shared, mask),
+            _best_other(mentions.transpose(1, 2), mask),
+            _best_other(mentions, mask),
         ],
         dim=-1,
     ).masked_fill(~mask.unsqueeze(-1), 0)
@@ -165,11 +165,10 @@ def places(values: Tensor, mask: Tensor) -> Tensor:
     return (middle / count).transpose(1, 2).masked_fill(~inside, 0)
 
 
-def _best_other(values: Tensor, top: int) -> Tensor:
-    """The highest of float32 [B, K, K] over the first `top` columns, itself apart."""
-    if not values.shape[1]:
-        return values.new_zeros(values.shape[:2])
-    first = values[:, :, :top].clone()
+def _best_other(values: Tensor, mask: Tensor) -> Tensor:
+    """The highest of float32 [B, K, T] over the first `TOP` candidates, itself apart; bool [B, K] marks candidates."""
+    top = min(TOP, values.shape[2])
+    first = values[:, :, :top].masked_fill(~mask[:, None, :top], -torch.inf)
     own = torch.arange(top, device=values.device)
     first[:, own, own] = -torch.inf
     best = first.amax(-1)
@@ -185,7 +184,7 @@ def _added(holds: Tensor, weight: Tensor) -> Tensor:
 def _pool_features(pool: Pool, cosine: Tensor, bm25: Tensor) -> list[Tensor]:
     inside = pool.place >= 0
     best = (1 / (1 + pool.place.float())).masked_fill(~inside, 0).amax(-1)
-    highest = bm25.amax(1, keepdim=True).clamp(min=1e-6) if bm25.shape[1] else bm25
+    highest = bm25.amax(1, keepdim=True).clamp(min=1e-6)
     return [inside.float().sum(-1), pool.fused, best, cosine, torch.log1p(bm25), bm25 / highest]
 
 
@@ -242,9 +241,7 @@ def _question_features(pool: Pool, asked: QueryTerms, linked: Ragged | None, cos
     return torch.cat([own, whole], dim=-1)
 
 
-def _title_features(
-    tables: Tables, pool: Pool, asked: QueryTerms, queries: Sequence[str]
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _title_features(tables: Tables, pool: Pool, asked: QueryTerms) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """How much of the title the question names and the title covers of the question; the title's terms in a top
     candidate's text, and a top candidate's title in the text."""
     chunk = pool.chunks.clamp(min=0)
@@ -259,7 +256,7 @@ def _title_features(
     in_top = (there * weight.unsqueeze(2)).sum(-1)
     here = table.holds(ids[:, None, :top], pool.chunks[:, :, None, None])
     of_top = (here * weight[:, None, :top]).sum(-1)
-    return named, covers, _best_other(in_top, top), _best_other(of_top, top)
+    return named, covers, _best_other(in_top, pool.mask), _best_other(of_top, pool.mask)
 
 
 def _node_features(
@@ -287,7 +284,7 @@ def _node_features(
         return passages @ open_part.transpose(1, 2)
 
     columns = [
-        _best_other(_open_cosines(vectors, told[:, :top], against), top)
+        _best_other(_open_cosines(vectors, told[:, :top], against), pool.mask)
         for told in (passages, best)
         for against in (of_passages, of_items)
     ]
@@ -307,7 +304,7 @@ def _entity_features(tables: Tables, pool: Pool, linked: Ragged | None) -> tuple
     batch, width = pool.chunks.shape
     zero = torch.zeros(batch, width, device=pool.chunks.device)
     square = torch.zeros(batch, width, width, device=pool.chunks.device)
-    if linked is None or not tables.has_entities or not width:
+    if linked is None or not tables.has_entities or not len(tables.rarity):
         return [zero, zero.clone()], square, square.clone()
     rarity, title_entity = tables.rarity, tables.title_entity
     query, column = pool.mask.nonzero().unbind(1)

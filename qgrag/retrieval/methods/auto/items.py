@@ -48,7 +48,7 @@ def sentence_items(tables: Tables, pool: Pool, vectors: Tensor, size: int = ITEM
     nodes = torch.full((batch * width, size), -1, dtype=torch.long, device=device)
     query, column = pool.mask.nonzero().unbind(1)
     chunk, slot = pool.chunks[query, column], query * width + column
-    items[slot, 0], mask[slot, 0] = passages[chunk], True
+    items[slot, 0], mask[slot, 0] = passages[chunk.to(passages.device)].to(device), True
     if tables.has_nodes:
         owner, node = tables.chunk_nodes.gather(chunk)
         stored = tables.index.query_graph.vectors.vectors
@@ -56,6 +56,6 @@ def sentence_items(tables: Tables, pool: Pool, vectors: Tensor, size: int = ITEM
         owner, node = owner[kept], node[kept]
         starts = torch.searchsorted(owner, torch.arange(len(chunk), device=device))
         at = (slot[owner], torch.arange(len(owner), device=device) - starts[owner])
-        items[at], mask[at], nodes[at] = stored[node], True, node
+        items[at], mask[at], nodes[at] = stored[node.to(stored.device)].to(device), True, node
     shape = (batch, width, size)
     return SentenceItems(items.view(*shape, -1), mask.view(shape), nodes.view(shape))

@@ -18,7 +18,8 @@ class Pool:
     """K candidates of each of B questions, ordered by the sum of their reciprocal ranks.
 
     Args:
-        chunks: int64 [B, K], rows of the index's chunks, each once per question, padded with -1 at the end.
+        chunks: int64 [B, K], rows of the index's chunks, each once per question, padded with -1 at the end; K is 1 at
+            least, in a batch for which nothing was found too.
         place: int64 [B, K, M], place of each candidate in each member's ranking from 0; -1 where it is not there.
         score: float32 [B, K, M], the score that the member gave it; 0 where it is not there.
         found: float32 [B, M], number of chunks that each member found.
@@ -79,7 +80,7 @@ def gather_pool(rankings: Sequence[Ranking | None], num_queries: int, num_chunks
     fused.index_add_(0, owner, 1 / (FUSION_CONSTANT + 1 + place.float()))
     row = key // num_chunks
     column = rank_within(row, fused, num_queries)
-    width = min(size, int(column.max()) + 1 if len(key) else 0)
+    width = min(size, int(column.max()) + 1 if len(key) else 1)
     kept = column < width
     chunks = torch.full((num_queries, width), -1, dtype=torch.long, device=device)
     chunks[row[kept], column[kept]] = key[kept] % num_chunks

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from qgrag.errors import ConfigError, MissingComponentError
 from qgrag.graph import Ragged
-from qgrag.graph.segments import top_pairs
 from qgrag.index.reader import Index
 from qgrag.models.embedder import TokenStates
 from qgrag.models.evidence import EvidenceInputs
@@ -22,7 +21,7 @@ from qgrag.retrieval.evidence.base import Evidence, Item
 from qgrag.retrieval.evidence.items import Contribution, ReasonItem, VoteItem
 from qgrag.retrieval.evidence.records import AutoEvidence
 from qgrag.retrieval.linking.linker import EntityLinker, EntityLinkerConfig
-from qgrag.retrieval.methods.auto.features import feature_names, make_features
+from qgrag.retrieval.methods.auto.features import PAIR_FEATURES, feature_names, make_features, question_names
 from qgrag.retrieval.methods.auto.items import SentenceItems, sentence_items
 from qgrag.retrieval.methods.auto.pool import DEPTH, MEMBERS, SIZE, Pool, gather_pool
 from qgrag.retrieval.methods.auto.tables import Tables
@@ -39,6 +38,7 @@ class AutoConfig:
     model: folder of an evidence model that `qgrag train evidence` wrote; empty orders the pool by reciprocal ranks.
     members: retrievers that make the pool, among those that the model knows; empty takes all of them, and without a
         model those of `MEMBERS`.
+        A `top_k` beyond the depth of the pool makes a deeper pool, whose first hits may differ.
     reasons: hits of each question whose features are weighed; each costs one backward pass.
     block: questions scored at once; bounds memory to about 20 MiB per question.
     linking: how names become entities.
@@ -91,39 +91,37 @@ class AutoRetriever(Retriever):
 
     def rank(self, queries: Sequence[str], vectors: Tensor, top_k: int) -> Ranking:
         rankings = rank_members(self.members, queries, vectors, max(self.depth, top_k))
-        pool, scored, reasons = self._score(rankings, queries, vectors, top_k)
-        query, column = pool.mask.nonzero().unbind(1)
-        chunks, scores = top_pairs(query, pool.chunks[query, column], scored[query, column], len(queries), top_k)
-        width = int((chunks >= 0).sum(1).max()) if len(chunks) else 0
-        chunks, scores = chunks[:, :width], scores[:, :width]
+        pool, chunks, scores, reasons = self._score(rankings, queries, vectors, top_k)
         evidence = [self._record(rankings, pool, b) for b in range(len(queries))]
         return Ranking(chunks, scores, evidence, self._brought(rankings, chunks, reasons))
 
     @torch.no_grad()
     def _score(
         self, rankings: Sequence[Ranking | None], queries: Sequence[str], vectors: Tensor, top_k: int
-    ) -> tuple[Pool, Tensor, list[dict[int, ReasonItem]]]:
-        """The pool, the score of each candidate, float32 [B, K], and the reasons for each of the first `top_k`."""
+    ) -> tuple[Pool, Tensor, Tensor, list[dict[int, ReasonItem]]]:
+        """The pool, the chunks chosen from it, int64 [B, k], their scores, float32 [B, k], and the reasons for each."""
         pool = gather_pool(rankings, len(queries), self.tables.num_chunks, max(self.size, top_k))
-        scores, reasons = [], []
+        chunks, scores, reasons = [], [], []
         for start in range(0, len(queries), self.config.block):
             rows = slice(start, start + self.config.block)
             part = pool.rows(rows)
             items = sentence_items(self.tables, part, vectors[rows])
             if self.checkpoint is None:
-                found, chance, moved = part.fused.masked_fill(~part.mask, -torch.inf), None, None
-                order = found.topk(min(top_k, found.shape[1]), dim=1).indices
+                found = part.fused.masked_fill(~part.mask, -torch.inf)
+                chance = moved = None
+                order = _best(found, top_k)
             else:
                 inputs = self._inputs(part, items, queries[rows], vectors[rows])
                 found = self.checkpoint.model(inputs)
-                order = found.topk(min(top_k, found.shape[1]), dim=1).indices
-                chance, moved = (
-                    found.sigmoid(),
-                    _contributions(self.checkpoint, inputs, order[:, : self.config.reasons]),
-                )
-            scores.append(found)
+                order = _best(found, top_k)
+                chance = found.sigmoid()
+                moved = _contributions(self.checkpoint, inputs, order[:, : self.config.reasons])
+            chunks.append(part.chunks.gather(1, order))
+            scores.append(found.gather(1, order))
             reasons += self._reasons(part, items, order, chance, moved)
-        return pool, torch.cat(scores) if scores else vectors.new_empty(0, 0), reasons
+        if not chunks:
+            return pool, pool.chunks, vectors.new_empty(pool.chunks.shape), reasons
+        return pool, torch.cat(chunks), torch.cat(scores), reasons
 
     def _inputs(self, pool: Pool, items: SentenceItems, queries: Sequence[str], vectors: Tensor) -> EvidenceInputs:
         """What the model reads of a block of pools."""
@@ -193,9 +191,17 @@ class AutoRetriever(Retriever):
         return brought
 
 
+def _best(scores: Tensor, top_k: int) -> Tensor:
+    """Columns of the `top_k` best scores, int64 [B, k]; of equal ones the first."""
+    return scores.argsort(dim=1, descending=True, stable=True)[:, :top_k]
+
+
 def _load_model(folder: Path) -> EvidenceCheckpoint:
     checkpoint = read_evidence_model(folder)
-    if feature_names(checkpoint.members) != list(checkpoint.features):
+    config = checkpoint.model.config
+    widths = config.question_features, config.pair_features
+    known = len(question_names(checkpoint.members)), len(PAIR_FEATURES)
+    if feature_names(checkpoint.members) != list(checkpoint.features) or widths != known:
         raise ConfigError(
             f"{folder}: was trained on other features than this version computes; train it again "
             "(qgrag data evidence, then qgrag train evidence)"
