@@ -70,6 +70,6 @@ def test_the_site_is_built_without_a_broken_link(tmp_path: Path) -> None:
 def test_only_blocks_that_need_something_else_are_not_run() -> None:
     for guide in GUIDES:
         for block in BLOCK.finditer((DOCS / f"{guide}.md").read_text(encoding="utf-8")):
-            assert block["language"] in {"sh", "python", "console"}
+            assert block["language"] in {"sh", "python", "console", "yaml"}
             if block["language"] == "console":
                 assert "llm" in block["code"] or "DATA" in block["code"]
