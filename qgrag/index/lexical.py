@@ -15,8 +15,6 @@ from qgrag.graph.ragged import ragged_slots
 from qgrag.index.storage import read_json, read_tensors, write_json, write_tensors
 from qgrag.index.terms import TOKENISER, terms
 
-logging.getLogger("bm25s").setLevel(logging.WARNING)
-
 
 @dataclass(frozen=True)
 class LexicalConfig:
@@ -64,6 +62,7 @@ class LexicalIndex:
             return cls({}, empty, empty.int(), torch.zeros(1, dtype=torch.long), len(texts))
         import bm25s
 
+        logging.getLogger("bm25s").setLevel(logging.WARNING)
         model = bm25s.BM25(method="lucene", k1=config.k1, b=config.b)
         ids = [np.array([vocabulary[t] for t in ts], dtype=np.int32) for ts in tokenised]
         model.index((ids, vocabulary), create_empty_token=False, show_progress=False)
