@@ -175,6 +175,17 @@ class KnowledgeGraph:
         """Whether each mention's entity is its chunk's title, bool [M]."""
         return torch.from_numpy(self.mentions["titled"].to_numpy(zero_copy_only=False).copy())
 
+    def rarity(self, num_chunks: int) -> Tensor:
+        """log(1 + C / df) / log(1 + C) of each entity, float32 [E]: 1 for one that a single chunk mentions, near 0 for
+        one that all do; df is the number of chunks that mention it, at least 1.
+
+        Args:
+            num_chunks: C, the chunks of the index.
+        """
+        frequency = torch.bincount(self.mention_index[0], minlength=self.num_entities).clamp(min=1)
+        size = torch.tensor(max(2.0, num_chunks))
+        return torch.log(1 + size / frequency) / torch.log(1 + size)
+
     @cached_property
     def descriptions_ptr(self) -> Tensor:
         """Entity e has the rows ptr[e] to ptr[e + 1] - 1 of `descriptions`; int64 [E + 1]."""

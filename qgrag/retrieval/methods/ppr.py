@@ -81,10 +81,8 @@ class PPRRetriever(Retriever):
 
     @cached_property
     def _rarity(self) -> Tensor:
-        """log(1 + C / df) / log(1 + C) of each entity, float32 [E]."""
-        frequency = torch.bincount(self.graph.mention_index[0], minlength=self.graph.num_entities).clamp(min=1)
-        size = torch.tensor(max(2.0, float(len(self.index.chunks))))
-        return (torch.log(1 + size / frequency) / torch.log(1 + size)).float()
+        """See `KnowledgeGraph.rarity`, float32 [E]."""
+        return self.graph.rarity(len(self.index.chunks))
 
     def rank(self, queries: Sequence[str], vectors: Tensor, top_k: int) -> Ranking:
         links = self._linker.link_queries(queries, self.index.embedder.encode)

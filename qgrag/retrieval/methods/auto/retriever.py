@@ -38,7 +38,6 @@ class AutoConfig:
     model: folder of an evidence model that `qgrag train evidence` wrote; empty orders the pool by reciprocal ranks.
     members: retrievers that make the pool, among those that the model knows; empty takes all of them, and without a
         model those of `MEMBERS`.
-        A `top_k` beyond the depth of the pool makes a deeper pool, whose first hits may differ.
     reasons: hits of each question whose features are weighed; each costs one backward pass.
     block: questions scored at once; bounds memory to about 20 MiB per question.
     linking: how names become entities.
@@ -61,7 +60,8 @@ class AutoRetriever(Retriever):
     Candidates come from all members that the index can serve; where it lacks a graph, from those that are left. The
     evidence model sees them together, so that a second hop is scored given the first; its scores are logits of 'this
     is evidence'. Without a model, scores are sums of reciprocal ranks. A hit's evidence is the place that each member
-    gave it, with the member's own evidence, and the sentences and features that speak for it.
+    gave it, with the member's own evidence, and the sentences and features that speak for it. A `top_k` beyond the
+    depth of the pool makes a deeper pool, whose first hits may differ.
 
     Args:
         index: what is searched.

@@ -135,8 +135,5 @@ class Tables:
 
     @cached_property
     def rarity(self) -> Tensor:
-        """log(1 + C / df) / log(1 + C) of each entity, float32 [E]: 1 for one that one chunk mentions."""
-        graph = self.index.knowledge_graph
-        frequency = torch.bincount(graph.mention_index[0], minlength=graph.num_entities).clamp(min=1)
-        size = torch.tensor(max(2.0, float(self.num_chunks)))
-        return (torch.log(1 + size / frequency) / torch.log(1 + size)).float()
+        """See `KnowledgeGraph.rarity`, float32 [E]."""
+        return self.index.knowledge_graph.rarity(self.num_chunks)

@@ -122,10 +122,8 @@ class DualRetriever(GraphRetriever):
 
     @cached_property
     def _specificity(self) -> Tensor:
-        """1 for an entity that one chunk mentions, near 0 for one that all do; float32 [E]."""
-        size = torch.tensor(max(2.0, len(self.index.chunks)))
-        frequency = torch.bincount(self.graph.mention_index[0], minlength=self.graph.num_entities).clamp(min=1)
-        return torch.log(1 + size / frequency) / torch.log(1 + size)
+        """See `KnowledgeGraph.rarity`, float32 [E]."""
+        return self.graph.rarity(len(self.index.chunks))
 
     @cached_property
     def _titles(self) -> CSR:
