@@ -1,6 +1,6 @@
 """Several retrievers' rankings fused into one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -108,33 +108,45 @@ class EnsembleRetriever(Retriever):
             )
             for b in range(len(queries))
         ]
-        return Ranking(chunks, scores, evidence, self._brought(rankings, chunks), self._usage(rankings, len(queries)))
-
-    def _brought(self, rankings: Sequence[Ranking], chunks: Tensor) -> list[dict[int, list[VoteItem]]]:
-        """Of each chunk the place that every member gave it, with the member's own evidence."""
-        places = [[{c: p for p, c in enumerate(row) if c >= 0} for row in r.chunks.tolist()] for r in rankings]
-        return [
-            {
-                chunk: [
-                    VoteItem(
-                        member,
-                        places[m][query][chunk] + 1,
-                        tuple(ranking.hit_evidence[query].get(chunk, ()) if ranking.hit_evidence else ()),
-                    )
-                    for m, (member, ranking) in enumerate(zip(self.config.members, rankings, strict=True))
-                    if chunk in places[m][query]
-                ]
-                for chunk in row
-                if chunk >= 0
-            }
-            for query, row in enumerate(chunks.tolist())
-        ]
+        return Ranking(
+            chunks, scores, evidence, votes(self.config.members, rankings, chunks), self._usage(rankings, len(queries))
+        )
 
     def _usage(self, rankings: Sequence[Ranking], size: int) -> list[dict[str, Any]]:
         return [
             {member: r.usage[b] for member, r in zip(self.config.members, rankings) if r.usage and r.usage[b]}
             for b in range(size)
         ]
+
+
+def votes(
+    members: Iterable[str], rankings: Sequence[Ranking | None], chunks: Tensor
+) -> list[dict[int, list[VoteItem]]]:
+    """Of each chunk the place that every member gave it, with the member's own evidence.
+
+    Args:
+        members: their names.
+        rankings: of each of them, over the same B queries; None for a member that takes no part.
+        chunks: int64 [B, K], padded with -1.
+    """
+    present = [(name, ranking) for name, ranking in zip(members, rankings, strict=True) if ranking is not None]
+    places = [[{c: p for p, c in enumerate(row) if c >= 0} for row in r.chunks.tolist()] for _, r in present]
+    return [
+        {
+            chunk: [
+                VoteItem(
+                    name,
+                    place[query][chunk] + 1,
+                    tuple(ranking.hit_evidence[query].get(chunk, ()) if ranking.hit_evidence else ()),
+                )
+                for (name, ranking), place in zip(present, places, strict=True)
+                if chunk in place[query]
+            ]
+            for chunk in row
+            if chunk >= 0
+        }
+        for query, row in enumerate(chunks.tolist())
+    ]
 
 
 def _votes(ranking: Ranking, weight: float, config: EnsembleConfig) -> tuple[Tensor, Tensor, Tensor]:

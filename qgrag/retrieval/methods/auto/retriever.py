@@ -18,13 +18,14 @@ from qgrag.models.evidence import EvidenceInputs
 from qgrag.models.evidence_checkpoint import EvidenceCheckpoint, read_evidence_model
 from qgrag.retrieval.base import Ranking, Retriever
 from qgrag.retrieval.evidence.base import Evidence, Item
-from qgrag.retrieval.evidence.items import Contribution, ReasonItem, VoteItem
+from qgrag.retrieval.evidence.items import Contribution, ReasonItem
 from qgrag.retrieval.evidence.records import AutoEvidence
 from qgrag.retrieval.linking.linker import EntityLinker, EntityLinkerConfig
 from qgrag.retrieval.methods.auto.features import PAIR_FEATURES, feature_names, make_features, question_names
 from qgrag.retrieval.methods.auto.items import SentenceItems, sentence_items
 from qgrag.retrieval.methods.auto.pool import DEPTH, MEMBERS, SIZE, Pool, gather_pool
 from qgrag.retrieval.methods.auto.tables import Tables
+from qgrag.retrieval.methods.ensemble import votes
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +94,11 @@ class AutoRetriever(Retriever):
         rankings = rank_members(self.members, queries, vectors, max(self.depth, top_k))
         pool, chunks, scores, reasons = self._score(rankings, queries, vectors, top_k)
         evidence = [self._record(rankings, pool, b) for b in range(len(queries))]
-        return Ranking(chunks, scores, evidence, self._brought(rankings, chunks, reasons))
+        brought: list[dict[int, list[Item]]] = [
+            {chunk: [told[chunk], *own] for chunk, own in found.items()}
+            for told, found in zip(reasons, votes(self.members, rankings, chunks), strict=True)
+        ]
+        return Ranking(chunks, scores, evidence, brought)
 
     @torch.no_grad()
     def _score(
@@ -170,25 +175,6 @@ class AutoRetriever(Retriever):
             if ranking is not None
         }
         return AutoEvidence(members, int(pool.mask[query].sum()), self.left_out)
-
-    def _brought(
-        self, rankings: Sequence[Ranking | None], chunks: Tensor, reasons: Sequence[dict[int, ReasonItem]]
-    ) -> list[dict[int, list[Item]]]:
-        places = [
-            None if r is None else [{c: p for p, c in enumerate(row) if c >= 0} for row in r.chunks.tolist()]
-            for r in rankings
-        ]
-        brought: list[dict[int, list[Item]]] = []
-        for query, row in enumerate(chunks.tolist()):
-            own: dict[int, list[Item]] = {}
-            for chunk in (chunk for chunk in row if chunk >= 0):
-                own[chunk] = [reasons[query][chunk]]
-                for name, ranking, place in zip(self.members, rankings, places, strict=True):
-                    if ranking is not None and place is not None and chunk in place[query]:
-                        told = ranking.hit_evidence[query].get(chunk, ()) if ranking.hit_evidence else ()
-                        own[chunk].append(VoteItem(name, place[query][chunk] + 1, tuple(told)))
-            brought.append(own)
-        return brought
 
 
 def _best(scores: Tensor, top_k: int) -> Tensor:
